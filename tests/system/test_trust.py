@@ -239,7 +239,7 @@ def test_recorded_commands_do_not_work_again_after_a_restart(make_router, keys, 
     thief = Peer(router)
     for command in recorded + unseen:
         code, text = thief.answer(command)
-        assert code == 403 and "before this router was started" in text, text
+        assert code == 403 and "before this router started" in text, text
     assert not router.json("route", "list")
     if not has_state:
         (new,) = registrations(keys, "/new")

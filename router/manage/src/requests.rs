@@ -106,14 +106,14 @@ impl FaceProperties {
 pub fn explain_refused(refused: &ControlParameters) -> Vec<&'static str> {
     let fields = refused.fields();
     [
-        (FieldSet::FACE_PERSISTENCY, "persistency: faces of this kind cannot have that one"),
+        (FieldSet::FACE_PERSISTENCY, "persistency: faces of this kind do not support it"),
         (
             FieldSet::FLAGS,
-            "flags: local fields are for applications on this host, reliability and PIT tokens for links to one peer, keep-alive for \
-             UDP sockets",
+            "flags: local fields are for applications on this host, reliability and PIT tokens for links to one peer, \
+             keep-alive for UDP sockets",
         ),
-        (FieldSet::BASE_CONGESTION_MARKING_INTERVAL, "congestion interval: it must be longer than 0"),
-        (FieldSet::MTU, "MTU: it must be 64 bytes or more, and links that carry a stream have none"),
+        (FieldSet::BASE_CONGESTION_MARKING_INTERVAL, "congestion interval: must be longer than 0"),
+        (FieldSet::MTU, "MTU: must be 64 bytes or more; stream links have none"),
     ]
     .into_iter()
     .filter(|(field, _)| fields.contains(*field))

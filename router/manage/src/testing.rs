@@ -182,7 +182,7 @@ impl ControlPlane for FakeRouter {
     }
 
     fn next_hop_added(&self, prefix: NameRef<'_>, next_hop: NextHop) {
-        assert!(self.face(next_hop.face).is_some(), "a next hop on {}, which is not there", next_hop.face);
+        assert!(self.face(next_hop.face).is_some(), "the face {} of a next hop must exist", next_hop.face);
         self.added_next_hops.borrow_mut().push((prefix.to_string(), next_hop.face.0, next_hop.cost));
     }
 

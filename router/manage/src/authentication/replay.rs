@@ -49,14 +49,14 @@ pub enum ReplayError {
     /// The signature time is before the start of the router, so an earlier process may have accepted the command. Holds
     /// the seconds after which the sender can sign it again.
     #[error(
-        "the command was signed before this router was started, by the clock of the sender: sign it again in {0} seconds"
+        "by the clock of the sender, the command was signed before this router started: sign it again in {0} seconds"
     )]
     BeforeStart(u64),
     /// This command was accepted before.
-    #[error("this command was seen before: sign a new one")]
+    #[error("this command was received before: sign a new one")]
     Repeated,
     /// Commands with this signature time may have been forgotten, so this one may have been accepted before.
-    #[error("{MAX_REMEMBERED} commands of this key that were signed later were seen: sign a new one")]
+    #[error("{MAX_REMEMBERED} commands of this key with later signature times were received: sign a new one")]
     Forgotten,
 }
 

@@ -131,9 +131,9 @@ fn what_is_not_a_whole_command_is_not_read() {
     assert!(!read(&InterestBuilder::new(verb()).build().expect("built")), "unsigned");
     assert!(!read(&InterestBuilder::new(name.clone()).build().expect("built")), "unsigned");
     let unsigned = InterestBuilder::new(name.clone()).application_parameters(b"x".to_vec());
-    assert!(!read(&unsigned.build().expect("built")), "parameters without signature");
+    assert!(!read(&unsigned.build().expect("built")), "parameters without a signature");
     let longer = InterestBuilder::new(name.clone().append_generic("more"));
-    assert!(!read(&longer.sign(&DigestSigner, &options(NOW, 1)).expect("signed")), "a component too many");
+    assert!(!read(&longer.sign(&DigestSigner, &options(NOW, 1)).expect("signed")), "one component too many");
 
     let mut packet = command_v03(&DigestSigner, &options(NOW, 1));
     assert!(read(&packet));
@@ -212,20 +212,20 @@ fn rules_tie_modules_to_keys_and_stop_replays() {
     let first = command_v03(&alice, &options(NOW, 1));
     assert_eq!(local("rib", &first), Ok(()));
     assert!(local("rib", &first).is_err(), "replayed");
-    assert_eq!(local("fib", &command_v03(&alice, &options(NOW, 2))), Ok(()), "same millisecond, other nonce");
+    assert_eq!(local("fib", &command_v03(&alice, &options(NOW, 2))), Ok(()), "same signature time, other nonce");
     assert_eq!(local("rib", &command_v02(&alice, NOW + 1, 1)), Ok(()));
     assert_eq!(
         local("rib", &command_v02(&alice, NOW, 9)),
         Ok(()),
-        "another program with the key, overtaken on the way"
+        "commands of two programs with one key may be reordered"
     );
     assert!(local("faces", &command_v03(&alice, &options(NOW + 2, 1))).is_err(), "module not listed");
     assert!(local("rib", &command_v03(&bob, &options(NOW + 2, 1))).is_err(), "key not listed");
     let impostor = signer_of("/alice");
-    assert!(local("rib", &command_v03(&impostor, &options(NOW + 2, 1))).is_err(), "wrong key of that name");
+    assert!(local("rib", &command_v03(&impostor, &options(NOW + 2, 1))).is_err(), "another key with a listed name");
     assert!(local("rib", &command_v03(&DigestSigner, &options(NOW + 2, 1))).is_err());
     assert_eq!(local("cs", &command_v03(&DigestSigner, &options(NOW, 1))), Ok(()));
-    assert_eq!(local("rib", &command_v03(&alice, &options(NOW + 2, 1))), Ok(()), "failures used nothing up");
+    assert_eq!(local("rib", &command_v03(&alice, &options(NOW + 2, 1))), Ok(()), "rejected commands leave no record");
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn a_key_has_routes_under_its_own_identity() {
     let mut wider = with(&["/bank", "/example/b"]);
     assert_eq!(allowed(&mut wider, &alice, &NAMES), ["/example/alice", "/example/alice/x", "/bank"]);
     let mut open = with(&["/"]);
-    assert_eq!(allowed(&mut open, &alice, &NAMES), NAMES[..7], "never names of one host or link");
+    assert_eq!(allowed(&mut open, &alice, &NAMES), NAMES[..7], "names of one host or link are never allowed");
 
     let announced = |authenticator: &Authenticator, signer: &KeySigner| -> Vec<&str> {
         let is_taken = |name: &&str| {
@@ -406,7 +406,8 @@ fn a_key_below_an_anchor_issues_for_identities_under_its_own_only() {
     assert_eq!(allowed(&mut authenticator, &laptop, &names), ["/example/alice/laptop/x"]);
     for untrusted in [&bob, &all] {
         let packet = command_v03(untrusted, &options(NOW, 1));
-        let refused = decide(&mut authenticator, Zone::Localhop, "rib", &packet).expect_err("not delegated");
+        let refused =
+            decide(&mut authenticator, Zone::Localhop, "rib", &packet).expect_err("the issuer is not delegated");
         assert!(refused.0.contains("not trusted"), "{refused}");
     }
 }
@@ -437,7 +438,7 @@ fn missing_files_are_named() {
         localhop: TrustConfig { anchors: vec![missing.into()], certificates: None },
         ..SecurityConfig::default()
     };
-    let error = Authenticator::started_at(&config, NOW - 1000).expect_err("no such file");
+    let error = Authenticator::started_at(&config, NOW - 1000).expect_err("a missing file is an error");
     assert!(error.to_string().contains("/nonexistent/anchor.ndncert"), "{error}");
     let files = Files::new();
     let root = signer_of("/root");
@@ -446,7 +447,7 @@ fn missing_files_are_named() {
         certificates: Some(PathBuf::from("/nonexistent/folder")),
     };
     let error = Authenticator::started_at(&SecurityConfig { localhop, ..SecurityConfig::default() }, NOW - 1000)
-        .expect_err("no folder");
+        .expect_err("a missing folder is an error");
     assert!(error.to_string().contains("/nonexistent/folder"), "{error}");
 }
 

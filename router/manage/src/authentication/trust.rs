@@ -138,14 +138,17 @@ impl Namespace {
     /// The names that the key may have routes for.
     pub fn check(&self, name: NameRef<'_>) -> Result<(), Rejection> {
         if is_scoped(name) {
-            return Err(Rejection("names under /localhost and /localhop belong to one host or link".to_owned()));
+            return Err(Rejection(
+                "names under /localhost and /localhop are valid on one host or link only".to_owned(),
+            ));
         }
         if self.prefixes.iter().any(|prefix| prefix.is_prefix_of(name)) {
             return Ok(());
         }
         let allowed: Vec<String> = self.prefixes.iter().map(Name::to_string).collect();
         Err(Rejection(format!(
-            "the key {} may have routes under {} only; `prefixes` of its anchor in the configuration of the router allows more",
+            "the key {} may register routes under {} only; to allow more, set `prefixes` of its anchor in the router's \
+             configuration",
             self.key_name,
             allowed.join(", ")
         )))
@@ -215,7 +218,8 @@ impl TrustStore {
         for (path, _) in packets {
             tracing::warn!(
                 path = %path.display(),
-                "certificate is not trusted: its issuer is neither a trust anchor nor a trusted key with an identity above its own"
+                "certificate is not trusted: its issuer is neither a trust anchor nor a trusted key of a parent \
+                 identity"
             );
         }
     }

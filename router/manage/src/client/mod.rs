@@ -45,7 +45,7 @@ pub enum ClientError {
     #[error("the forwarder answered {}: {}", .0.code, .0.text)]
     Refused(ControlResponse),
     /// The Interest cannot be encoded.
-    #[error("cannot make the Interest: {0}")]
+    #[error("cannot encode the Interest: {0}")]
     Build(#[from] BuildError),
     /// The Interest cannot be sent.
     #[error("{0}")]
@@ -57,7 +57,7 @@ pub enum ClientError {
     #[error("malformed answer: {0}")]
     Codec(#[from] CodecError),
     /// The dataset exceeds the maximum size.
-    #[error("the answer is longer than {max_bytes} bytes and was not read any further")]
+    #[error("the answer is longer than {max_bytes} bytes; reading stopped")]
     TooLong {
         /// Maximum size of a dataset, in bytes.
         max_bytes: usize,

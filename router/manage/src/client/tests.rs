@@ -160,7 +160,7 @@ impl Express for LastOnLast {
     async fn express(&self, interest: Vec<u8>) -> Result<Vec<u8>, ClientError> {
         let interest = Interest::decode(&interest)?;
         let segment = interest.name.last().and_then(|component| component.as_segment()).unwrap_or(0);
-        assert!(segment < 5, "nothing is asked for beyond the end");
+        assert!(segment < 5, "no segment beyond the end is requested");
         let name: Name = name("/localhost/nfd/fib/list/v=7").append_segment(segment);
         let mut builder = DataBuilder::new(name.clone()).content([segment as u8; 3]);
         if segment == 4
@@ -253,7 +253,8 @@ fn a_closed_connection_is_reported_once() {
     run(async {
         let (near, far) = tokio::io::duplex(1 << 16);
         drop(far);
-        let error = Controller::new(Endpoint::from_stream(near)).rib().await.expect_err("nobody there");
+        let error =
+            Controller::new(Endpoint::from_stream(near)).rib().await.expect_err("a closed connection is an error");
         assert_eq!(error.to_string(), "the connection to the forwarder is closed: the forwarder closed it");
     });
 }

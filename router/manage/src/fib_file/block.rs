@@ -128,7 +128,7 @@ impl PrefixBlock {
             add_group(fib, &group, &nexthops, &mut added);
         }
         if !whole {
-            return Err(FileError::Damaged { offset: self.offset, what: "there is a record that makes no sense" });
+            return Err(FileError::Damaged { offset: self.offset, what: "malformed record" });
         }
         Ok(added)
     }

@@ -69,7 +69,8 @@ pub enum FileError {
     },
     /// A newer version of Namehop wrote the snapshot.
     #[error(
-        "this is a snapshot of version {version}, and this Namehop knows {}; use a newer Namehop, or a text file",
+        "this is a snapshot of version {version}, but this Namehop reads version {}; use a newer Namehop, or a text \
+         file",
         snapshot::VERSION
     )]
     Newer {

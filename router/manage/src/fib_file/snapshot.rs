@@ -183,7 +183,7 @@ impl<R: Read> SnapshotReader<R> {
         read_whole(&mut input, &mut header, 0)?;
         let (checked, _) = header.split_at(HEADER_BYTES - size_of::<u64>());
         if !is_magic(&header) {
-            return Err(damaged("this is no snapshot of a FIB"));
+            return Err(damaged("this is not a FIB snapshot"));
         }
         if u64_at(&header, 24) != check(0, 0, checked) {
             return Err(damaged("the header of the snapshot is damaged"));
@@ -230,14 +230,14 @@ impl<R: Read> SnapshotReader<R> {
         self.blocks += 1;
         self.offset += (BLOCK_HEADER_BYTES + length) as u64;
         let part = match kind {
-            FACES => Part::Faces(read_words(&content).ok_or_else(|| damaged("there are words that make no sense"))?),
+            FACES => Part::Faces(read_words(&content).ok_or_else(|| damaged("malformed list of faces"))?),
             PREFIXES => Part::Prefixes(PrefixBlock::new(content, start)),
             END if length == END_BYTES => {
                 let surplus = self.input.read(&mut [0])?;
-                let has_more = || damaged("there is something behind the end of the snapshot");
+                let has_more = || damaged("data after the end of the snapshot");
                 return if surplus == 0 { Ok(None) } else { Err(has_more()) };
             }
-            _ => return Err(damaged("there is a block of an unknown kind")),
+            _ => return Err(damaged("block of an unknown kind")),
         };
         self.ended = false;
         Ok(Some(part))

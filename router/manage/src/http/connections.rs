@@ -66,7 +66,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router) {
             Ok((stream, _)) => stream,
             Err(error) => {
                 if !is_failing {
-                    tracing::warn!(%error, "an HTTP connection was not accepted; trying again");
+                    tracing::warn!(%error, "cannot accept an HTTP connection; retrying");
                 }
                 is_failing = true;
                 sleep(ACCEPT_PAUSE).await;

@@ -22,7 +22,7 @@ pub(super) async fn check(allowed: Arc<Vec<String>>, request: Request, next: Nex
     if hosts.all(|host| host.to_str().is_ok_and(|host| is_allowed(host, &allowed))) {
         return next.run(request).await;
     }
-    let text = "this server does not answer under that name: ask for an address or localhost, or list the name in \
+    let text = "this server does not answer to that host name: use an IP address or localhost, or list the name in \
                 `allowed_hosts` in section [metrics]\n";
     match is_for_api(&request) {
         true => Failure::other_host(text.trim_end()).into_response(),

@@ -32,6 +32,6 @@ async fn answer(snapshots: Snapshots, limit: Arc<Semaphore>) -> Response {
     });
     match text.await {
         Ok(text) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
-        Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "the metrics could not be collected\n").into_response(),
+        Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "cannot collect the metrics\n").into_response(),
     }
 }

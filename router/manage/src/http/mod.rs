@@ -59,13 +59,13 @@ const ENDPOINTS: [Endpoint; 1] =
 #[derive(Debug, Error)]
 pub enum HttpError {
     /// Another program listens on the port.
-    #[error("the metrics port {} on {} is in use by another program: stop it, or configure a different address for metrics", .0.port(), .0.ip())]
+    #[error("the metrics port {} on {} is in use by another program: stop it, or configure another address for metrics", .0.port(), .0.ip())]
     AddressInUse(SocketAddr),
     /// The port is privileged.
     #[error("no permission to listen on {0} for metrics: configure a port of 1024 or higher")]
     Permission(SocketAddr),
     /// No interface has the address.
-    #[error("cannot listen on {0} for metrics: no network interface of this computer has that address")]
+    #[error("cannot listen on {0} for metrics: no network interface of this host has that address")]
     NoSuchAddress(SocketAddr),
     /// Any other failure.
     #[error("cannot listen on {address} for metrics: {source}")]

@@ -90,23 +90,18 @@ pub(super) fn faces(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Resu
             Counts::OnDemand(sums) => sums.congestion_marks,
         },
     )?;
-    face_family(
-        metrics,
-        &faces,
-        "face_retransmissions",
-        "Link-layer packets sent again",
-        counter,
-        |counts| match counts {
+    face_family(metrics, &faces, "face_retransmissions", "Link-layer packets retransmitted", counter, |counts| {
+        match counts {
             Counts::Face(face) => face.counters.sum(|worker| worker.retransmissions.get()),
             Counts::OnDemand(sums) => sums.retransmissions,
-        },
-    )?;
+        }
+    })?;
     let gauge = MetricType::Gauge;
     face_family(
         metrics,
         &faces,
         "face_up",
-        "Whether the link works; of on-demand faces their number",
+        "Whether the link is up; for on-demand faces, their number",
         gauge,
         |counts| match counts {
             Counts::Face(face) => face.is_up().into(),

@@ -33,10 +33,10 @@ pub(super) fn latency(metrics: &mut Metrics<'_>, latency: &LatencyStatus) -> fmt
     let Some(one_in) = latency.one_in else { return Ok(()) };
     metrics.gauge(
         "latency_sample",
-        "One in so many packets whose time in the router is measured",
+        "Sampling interval of the latency measurement: one in this many packets is measured",
         one_in.get().into(),
     )?;
-    let help = "Time of packets from reception to transmission, of a sample";
+    let help = "Time of sampled packets from reception to transmission";
     metrics.histograms("latency_seconds", help, |family| {
         latency.ways().into_iter().try_for_each(|(way, counts)| {
             let mut before = 0;

@@ -11,7 +11,7 @@ use crate::server::PowerStatus;
 pub(super) fn power(metrics: &mut Metrics<'_>, power: Option<&PowerStatus>) -> fmt::Result {
     let Some(power) = power else { return Ok(()) };
     let source = ("source", if power.estimated_with.is_some() { "estimated" } else { "measured" });
-    metrics.family("power_watts", "Power of a part of the computer", MetricType::Gauge, |family| {
+    metrics.family("power_watts", "Power of a part of the host", MetricType::Gauge, |family| {
         power
             .parts
             .iter()
@@ -19,7 +19,7 @@ pub(super) fn power(metrics: &mut Metrics<'_>, power: Option<&PowerStatus>) -> f
     })?;
     metrics.family(
         "energy_joules",
-        "Energy of a part of the computer since the start",
+        "Energy used by a part of the host since the start of the router",
         MetricType::Counter,
         |family| {
             power
@@ -29,6 +29,6 @@ pub(super) fn power(metrics: &mut Metrics<'_>, power: Option<&PowerStatus>) -> f
         },
     )?;
     let Some(energy) = power.nanojoules_per_packet else { return Ok(()) };
-    let help = "Energy of all parts for each packet that the router forwarded";
+    let help = "Energy of all parts per forwarded packet";
     metrics.family("packet_energy_nanojoules", help, MetricType::Gauge, |family| family.line(&[source], energy))
 }

@@ -155,7 +155,7 @@ fn engine(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
             .iter()
             .try_for_each(|&(direction, kind, count)| family.line(&[("direction", direction), ("kind", kind)], count))
     })?;
-    metrics.family("drops", "Packets discarded, on faces that are gone too", MetricType::Counter, |family| {
+    metrics.family("drops", "Packets discarded, including those of closed faces", MetricType::Counter, |family| {
         let engine = counters.drops.iter().map(|(reason, count)| ("engine", reason.name(), count));
         let link = snapshot.link_drops.iter().map(|&(reason, count)| ("link", reason.name(), count));
         engine
@@ -163,19 +163,19 @@ fn engine(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
             .try_for_each(|(layer, reason, count)| family.line(&[("layer", layer), ("reason", reason)], count))
     })?;
     for (name, help, count) in [
-        ("satisfied_interests", "Pending Interests that ended with Data", counters.satisfied_interests),
+        ("satisfied_interests", "Pending Interests that were satisfied by Data", counters.satisfied_interests),
         ("unsatisfied_interests", "Pending Interests that ended without Data", counters.unsatisfied_interests),
-        ("aggregated_interests", "Interests that joined a pending one", counters.aggregated_interests),
+        ("aggregated_interests", "Interests aggregated with a pending one", counters.aggregated_interests),
         ("cs_hits", "Interests answered from the Content Store", counters.cs_hits),
-        ("cs_misses", "Interests that the Content Store could not answer", counters.cs_misses),
+        ("cs_misses", "Content Store misses", counters.cs_misses),
         ("cs_no_room", "Data that could not be cached although the policy allowed it", counters.cs_no_room),
-        ("digests", "Data whose implicit digest was computed, because Interests ask for it by that", counters.digests),
+        ("digests", "Data whose implicit digest was computed because an Interest names it", counters.digests),
         ("lost_events", "Self-learning events that the control plane did not fetch in time", counters.lost_events),
     ] {
         metrics.counter(name, help, count)?;
     }
     let by_policy = &snapshot.engine.cs.by_policy;
-    metrics.family("cs_policy", "What the Content Store did under each policy", MetricType::Counter, |family| {
+    metrics.family("cs_policy", "Events of the Content Store by policy", MetricType::Counter, |family| {
         by_policy.used().try_for_each(|(policy, counters)| {
             let CsCounters { hits, misses, insertions, evictions, rejections } = counters;
             [
@@ -198,12 +198,12 @@ fn tables(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
         ("pit_entries", "Pending Interests", sizes.pit as u64),
         ("cs_entries", "Data packets in the Content Store", sizes.cs as u64),
         ("cs_capacity_packets", "Data packets that the Content Store may hold", cs.capacity as u64),
-        ("cs_admit_enabled", "Whether Data is taken into the Content Store", cs.admit.into()),
+        ("cs_admit_enabled", "Whether the Content Store admits Data", cs.admit.into()),
         ("cs_serve_enabled", "Whether Interests are answered from the Content Store", cs.serve.into()),
         ("measurements_entries", "Prefixes with strategy measurements", sizes.measurements as u64),
         ("dead_nonces", "Nonces in the Dead Nonce List", sizes.dead_nonces as u64),
         ("fib_entries", "Prefixes with next hops", snapshot.fib_entries),
-        ("fib_waiting", "FIB entries that are gone but not freed, because a worker is stuck", snapshot.fib_waiting),
+        ("fib_waiting", "Removed FIB entries that are not freed yet, because a worker is stuck", snapshot.fib_waiting),
         ("rib_entries", "Prefixes with routes", snapshot.rib_entries),
         ("rib_routes", "Routes", snapshot.rib_routes),
         ("faces", "Faces", snapshot.faces.len() as u64),
@@ -219,7 +219,8 @@ fn table_memory(metrics: &mut Metrics<'_>, tables: &[(&'static str, usize, usize
     if tables.is_empty() {
         return Ok(());
     }
-    let help = "Memory of tables by what is in it: in RAM, and address space that costs nothing before it is used";
+    let help =
+        "Memory of tables by contents: resident in RAM, and reserved address space, which takes RAM only when used";
     metrics.family("table_memory_bytes", help, MetricType::Gauge, |family| {
         tables.iter().try_for_each(|&(contents, reserved, resident)| {
             family.line(&[("contents", contents), ("state", "resident")], resident as u64)?;
@@ -230,31 +231,44 @@ fn table_memory(metrics: &mut Metrics<'_>, tables: &[(&'static str, usize, usize
 
 /// Writes the metrics of the second tier of the Content Store.
 fn disk_tier(metrics: &mut Metrics<'_>, DiskReport { status, counters, waiting }: &DiskReport) -> fmt::Result {
-    metrics.gauge("cs_disk_capacity_bytes", "Bytes for packets on the disk", status.capacity_bytes)?;
-    metrics.gauge("cs_disk_used_bytes", "Bytes on the disk that were written at some time", status.used_bytes)?;
-    metrics.gauge("cs_disk_waiting_interests", "Interests that wait for the disk", *waiting)?;
+    metrics.gauge("cs_disk_capacity_bytes", "Capacity of the disk cache in bytes", status.capacity_bytes)?;
+    metrics.gauge(
+        "cs_disk_used_bytes",
+        "Bytes of the disk cache that have been written at least once",
+        status.used_bytes,
+    )?;
+    metrics.gauge("cs_disk_waiting_interests", "Interests waiting for a disk read", *waiting)?;
     metrics.gauge(
         "cs_disk_erasing_workers",
-        "Workers that have erased Data of which the disk does not know yet",
+        "Workers with erasures not yet recorded on the disk",
         status.erasing_workers,
     )?;
-    metrics.family("cs_disk_state", "What the disk is doing: 1 for its state", MetricType::Gauge, |family| {
-        let mut states = DiskState::ALL.iter();
-        states.try_for_each(|state| family.line(&[("state", state.name())], u64::from(*state == status.state)))
-    })?;
+    metrics.family(
+        "cs_disk_state",
+        "State of the disk cache: 1 for the current state",
+        MetricType::Gauge,
+        |family| {
+            let mut states = DiskState::ALL.iter();
+            states.try_for_each(|state| family.line(&[("state", state.name())], u64::from(*state == status.state)))
+        },
+    )?;
     for (name, help, count) in [
-        ("cs_disk_stored", "Data that left memory for the disk", counters.stored),
-        ("cs_disk_not_stored", "Data that left memory while the disk was behind or did not work", counters.not_stored),
-        ("cs_disk_hits", "Lookups on the disk that found their Data", counters.found),
-        ("cs_disk_misses", "Lookups on the disk that did not, although the index had the name", counters.not_found),
-        ("cs_disk_timeouts", "Lookups on the disk that took too long", counters.timed_out),
-        ("cs_disk_busy", "Lookups that were not made, because too many were under way", counters.busy),
-        ("cs_disk_reads", "Requests to read", status.reads),
-        ("cs_disk_writes", "Requests to write", status.writes),
-        ("cs_disk_written_bytes", "Bytes written", status.written_bytes),
-        ("cs_disk_errors", "Requests that the disk answered with an error", status.errors),
-        ("cs_disk_checksum_failures", "Packets that were damaged on the disk", status.checksum_failures),
-        ("cs_disk_stalls", "Times that the disk did not answer for a second", status.stalls),
+        ("cs_disk_stored", "Data moved from memory to the disk", counters.stored),
+        (
+            "cs_disk_not_stored",
+            "Data evicted from memory but not stored, because the disk was busy or failed",
+            counters.not_stored,
+        ),
+        ("cs_disk_hits", "Disk lookups that found their Data", counters.found),
+        ("cs_disk_misses", "Disk lookups that found no Data although the index had the name", counters.not_found),
+        ("cs_disk_timeouts", "Disk lookups that timed out", counters.timed_out),
+        ("cs_disk_busy", "Disk lookups skipped because too many were in progress", counters.busy),
+        ("cs_disk_reads", "Read requests to the disk", status.reads),
+        ("cs_disk_writes", "Write requests to the disk", status.writes),
+        ("cs_disk_written_bytes", "Bytes written to the disk", status.written_bytes),
+        ("cs_disk_errors", "Disk requests that failed", status.errors),
+        ("cs_disk_checksum_failures", "Packets found damaged on the disk", status.checksum_failures),
+        ("cs_disk_stalls", "Times that the disk did not respond for a second", status.stalls),
     ] {
         metrics.counter(name, help, count)?;
     }
@@ -264,7 +278,7 @@ fn disk_tier(metrics: &mut Metrics<'_>, DiskReport { status, counters, waiting }
 fn readvertise(metrics: &mut Metrics<'_>, destinations: &[ReadvertiseStatus]) -> fmt::Result {
     metrics.family(
         "readvertise_commands",
-        "Commands by which routes were announced to a routing daemon or gateway, by what became of them",
+        "Commands that announce routes to a routing daemon or gateway, by result",
         MetricType::Counter,
         |family| {
             destinations.iter().try_for_each(|destination| {
@@ -285,7 +299,7 @@ fn readvertise(metrics: &mut Metrics<'_>, destinations: &[ReadvertiseStatus]) ->
     )?;
     metrics.family(
         "readvertise_left_out",
-        "Prefixes that were not announced because there were too many",
+        "Prefixes not announced because there were too many",
         MetricType::Counter,
         |family| {
             destinations
@@ -295,7 +309,7 @@ fn readvertise(metrics: &mut Metrics<'_>, destinations: &[ReadvertiseStatus]) ->
     )?;
     metrics.family(
         "readvertise_prefixes",
-        "Prefixes that a routing daemon or gateway is told of, by what it knows of them",
+        "Prefixes to announce to a routing daemon or gateway, by state",
         MetricType::Gauge,
         |family| {
             destinations.iter().try_for_each(|status| {

@@ -95,14 +95,14 @@ fn everything_is_there_with_help_and_labels() {
         format!(r#"namehop_face_drops_total{{{face},layer="engine",reason="dead-nonce"}} 1"#),
         format!(r#"namehop_face_up{{{face}}} 1.0"#),
     ] {
-        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+        assert!(text.lines().any(|found| found == line), "the metrics must have the line {line}:\n{text}");
     }
     let mut series: Vec<_> =
         text.lines().filter(|line| !line.starts_with('#')).filter_map(|l| l.rsplit_once(' ')).collect();
     let total = series.len();
     series.sort_unstable();
     series.dedup_by_key(|(series, _)| *series);
-    assert_eq!(series.len(), total, "no series twice");
+    assert_eq!(series.len(), total, "every series must be unique");
     assert!(text.ends_with("# EOF\n"));
     assert!(text.contains("namehop_process_resident_memory_bytes "));
     let metrics = text.lines().filter(|line| line.starts_with("# TYPE ")).count();
@@ -127,9 +127,11 @@ fn strangers_are_shown_together_and_their_sums_never_fall() {
         .collect();
     let mut snapshot = Snapshot { faces: faces.snapshot(), ..Snapshot::default() };
     let labels = r#"face="on-demand",remote="udp4",local="""#;
-    let has = |text: &str, line: &str| assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    let has = |text: &str, line: &str| {
+        assert!(text.lines().any(|found| found == line), "the metrics must have the line {line}:\n{text}")
+    };
     let text = render(&snapshot);
-    assert!(text.len() < 20_000, "{} bytes for a thousand strangers", text.len());
+    assert!(text.len() < 20_000, "{} bytes for a thousand on-demand faces", text.len());
     has(&text, &format!(r#"namehop_face_frames_total{{{labels},direction="in"}} 1000"#));
     has(&text, &format!(r#"namehop_face_drops_total{{{labels},layer="link",reason="send-queue-full"}} 1000"#));
     has(&text, &format!("namehop_face_up{{{labels}}} 1000.0"));

@@ -14,10 +14,10 @@ type FramesOf = fn(&QueueStatus) -> u64;
 pub(super) fn workers(metrics: &mut Metrics<'_>, workers: &[WorkerStatus]) -> fmt::Result {
     type Value = fn(&WorkerStatus) -> u64;
     let counters: [(&str, &str, Value); 4] = [
-        ("worker_packets", "Network-layer packets that a worker has forwarded", |worker| worker.packets),
-        ("worker_handed_in", "Packets that a worker got from others", |worker| worker.handover.handed_in),
-        ("worker_handed_out", "Packets that a worker gave to others", |worker| worker.handover.handed_out),
-        ("worker_congestion_marks", "Packets marked because they had waited for a worker", |worker| {
+        ("worker_packets", "Network-layer packets forwarded by a worker", |worker| worker.packets),
+        ("worker_handed_in", "Packets dispatched to a worker by other workers", |worker| worker.handover.handed_in),
+        ("worker_handed_out", "Packets dispatched by a worker to other workers", |worker| worker.handover.handed_out),
+        ("worker_congestion_marks", "Packets marked as congested because they waited for a worker", |worker| {
             worker.handover.congestion_marks
         }),
     ];
@@ -30,7 +30,7 @@ pub(super) fn workers(metrics: &mut Metrics<'_>, workers: &[WorkerStatus]) -> fm
                 .try_for_each(|(worker, number)| family.line(&[("worker", number)], value(worker)))
         })?;
     }
-    let help = "Packets lost because the ring from this worker to another one was full";
+    let help = "Packets dropped because the ring from this worker to another one was full";
     metrics.family("worker_handover_drops", help, MetricType::Counter, |family| {
         workers.iter().zip(&numbers).try_for_each(|(worker, number)| {
             let drops = &worker.handover;
@@ -40,8 +40,8 @@ pub(super) fn workers(metrics: &mut Metrics<'_>, workers: &[WorkerStatus]) -> fm
         })
     })?;
     let of_queues: [(&str, &str, FramesOf); 2] = [
-        ("port_queue_received_frames", "Frames that came to a queue of a port", |queue| queue.received_frames),
-        ("port_queue_sent_frames", "Frames that left by a queue of a port", |queue| queue.sent_frames),
+        ("port_queue_received_frames", "Frames received on a queue of a port", |queue| queue.received_frames),
+        ("port_queue_sent_frames", "Frames sent on a queue of a port", |queue| queue.sent_frames),
     ];
     for (name, help, value) in of_queues {
         metrics.family(name, help, MetricType::Counter, |family| {
@@ -54,7 +54,7 @@ pub(super) fn workers(metrics: &mut Metrics<'_>, workers: &[WorkerStatus]) -> fm
             })
         })?;
     }
-    let help = "Faces whose frames the network card puts into a queue by a rule";
+    let help = "Faces whose frames the network card steers to a queue";
     metrics.family("port_queue_steered_faces", help, MetricType::Gauge, |family| {
         workers.iter().zip(&numbers).try_for_each(|(worker, number)| {
             worker.queues.iter().try_for_each(|queue| {
@@ -64,7 +64,7 @@ pub(super) fn workers(metrics: &mut Metrics<'_>, workers: &[WorkerStatus]) -> fm
             })
         })
     })?;
-    metrics.family("worker_busy_seconds", "Time in which a worker had something to do", MetricType::Counter, |family| {
+    metrics.family("worker_busy_seconds", "Time that a worker was busy", MetricType::Counter, |family| {
         workers
             .iter()
             .zip(&numbers)

@@ -99,7 +99,7 @@ impl CaptureStream {
     /// # Errors
     /// When the body does not follow the format of the stream.
     pub fn add(&mut self, body: &[u8]) -> Result<(Vec<CapturedFrame>, bool), CodecError> {
-        let piece = Fields::parse(body)?.find(PIECE).ok_or(CodecError::Missing("piece of the capture"))?;
+        let piece = Fields::parse(body)?.find(PIECE).ok_or(CodecError::Missing("capture data"))?;
         self.position += piece.len() as u64;
         self.rest.extend_from_slice(piece);
         let mut frames = Vec::new();
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn what_is_no_stream_is_refused() {
         assert!(CaptureStream::default().add(b"").is_err());
-        assert!(CaptureStream::default().add(&encode_piece(&[0, 0])).is_err(), "no TYPE is 0");
+        assert!(CaptureStream::default().add(&encode_piece(&[0, 0])).is_err(), "TYPE 0 is invalid");
         // An element that never ends must not fill the memory.
         let mut endless = CaptureStream::default();
         let first = endless.add(&encode_piece(&[231, 254, 0x7f, 0xff, 0xff, 0xff]));

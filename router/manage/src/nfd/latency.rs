@@ -40,12 +40,12 @@ impl DatasetItem for LatencyStatus {
 
     fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
         let fields = Fields::parse(value)?;
-        let one_in = fields.required_number(ONE_IN, "share of the packets")?;
+        let one_in = fields.required_number(ONE_IN, "sampling interval")?;
         let counts = |way| fields.find(way).map(decode_counts).transpose().map(Option::unwrap_or_default);
         Ok(LatencyStatus {
             one_in: u32::try_from(one_in)
                 .map(NonZeroU32::new)
-                .map_err(|_| CodecError::UnknownValue("share of the packets"))?,
+                .map_err(|_| CodecError::UnknownValue("sampling interval"))?,
             measured_ms: fields.required_number(MEASURED_MS, "time")?,
             cache_miss: counts(CACHE_MISS)?,
             cache_hit: counts(CACHE_HIT)?,
@@ -57,7 +57,7 @@ impl DatasetItem for LatencyStatus {
 fn decode_counts(value: &[u8]) -> Result<LatencyCounts, CodecError> {
     let step = |value| {
         let fields = Fields::parse(value)?;
-        Ok((fields.required_number(TIME_NS, "time of packets")?, fields.required_number(PACKETS, "number of packets")?))
+        Ok((fields.required_number(TIME_NS, "packet time")?, fields.required_number(PACKETS, "number of packets")?))
     };
     let mut steps: Vec<(u64, u64)> = Fields::parse(value)?.all(STEP).map(step).collect::<Result<_, CodecError>>()?;
     // The methods of `LatencyCounts` need ascending order.
@@ -86,6 +86,9 @@ mod tests {
         writer.nested(LATENCY_STATUS, |writer| {
             writer.nni(ONE_IN, u64::MAX).nni(MEASURED_MS, 0);
         });
-        assert!(decode_items::<LatencyStatus>(&writer.into_vec()).is_err(), "a share that no packets can have");
+        assert!(
+            decode_items::<LatencyStatus>(&writer.into_vec()).is_err(),
+            "a sampling interval above 32 bits is an error"
+        );
     }
 }

@@ -43,7 +43,7 @@ impl DatasetItem for PowerStatus {
 fn decode_part(value: &[u8]) -> Result<PowerPart, CodecError> {
     let fields = Fields::parse(value)?;
     Ok(PowerPart {
-        name: fields.required_text(PART_NAME, "name of a part")?,
+        name: fields.required_text(PART_NAME, "part name")?,
         milliwatts: fields.required_number(MILLIWATTS, "power")?,
         millijoules: fields.required_number(MILLIJOULES, "energy")?,
     })

@@ -102,7 +102,7 @@ impl DatasetItem for ReadvertiseStatus {
 
     fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
         let fields = Fields::parse(value)?;
-        let number = |typ| fields.required_number(typ, "a number of ReadvertiseStatus");
+        let number = |typ| fields.required_number(typ, "a ReadvertiseStatus counter");
         Ok(ReadvertiseStatus {
             destination: fields.required_text(DESTINATION, "Destination")?,
             command_prefix: fields.required_name()?,

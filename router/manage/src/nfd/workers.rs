@@ -82,8 +82,8 @@ impl DatasetItem for WorkerStatus {
         Ok(WorkerStatus {
             packets: fields.required_number(PACKETS, "packets")?,
             handover: HandoverCounters {
-                handed_in: fields.required_number(HANDED_IN, "packets from others")?,
-                handed_out: fields.required_number(HANDED_OUT, "packets to others")?,
+                handed_in: fields.required_number(HANDED_IN, "packets from other workers")?,
+                handed_out: fields.required_number(HANDED_OUT, "packets to other workers")?,
                 congestion_marks: fields.required_number(CONGESTION_MARKS, "congestion marks")?,
                 dropped_interests: fields.required_number(DROPPED_INTERESTS, "dropped Interests")?,
                 dropped_data: fields.required_number(DROPPED_DATA, "dropped Data")?,
@@ -104,7 +104,7 @@ fn decode_queue(value: &[u8]) -> Result<QueueStatus, CodecError> {
     let fields = Fields::parse(value)?;
     Ok(QueueStatus {
         port: fields.required_text(PORT, "port")?,
-        queue: fields.required_number(QUEUE_NUMBER, "number of a queue")?,
+        queue: fields.required_number(QUEUE_NUMBER, "queue number")?,
         received_frames: fields.required_number(RECEIVED_FRAMES, "received frames")?,
         sent_frames: fields.required_number(SENT_FRAMES, "sent frames")?,
         // Routers of older versions do not send it.

@@ -162,7 +162,7 @@ impl Destination {
             prefix: failure.prefix.clone(),
             reason: match failure.outcome {
                 Outcome::Accepted | Outcome::Refused => self.last_refusal.clone(),
-                Outcome::Nacked => "the command came back as a Nack".to_owned(),
+                Outcome::Nacked => "the command was answered with a Nack".to_owned(),
                 Outcome::TimedOut => "the command was not answered".to_owned(),
             },
             age_ms: now_ms.saturating_sub(failure.at_ms),
@@ -228,7 +228,7 @@ impl Destination {
             self.begin(now_ms);
         } else if self.faces.is_empty() && self.announcer.is_available() {
             self.announcer.destination_ended();
-            tracing::info!(destination = self.name, "routes are no longer announced: nobody is there");
+            tracing::info!(destination = self.name, "stopped announcing routes: the destination has no face");
         }
     }
 
@@ -242,7 +242,7 @@ impl Destination {
     fn begin(&mut self, now_ms: u64) {
         self.announcer.destination_began(now_ms);
         let prefixes = self.announcer.prefix_count();
-        tracing::info!(destination = self.name, prefixes, "routes are announced");
+        tracing::info!(destination = self.name, prefixes, "announcing routes");
     }
 
     /// Returns the earliest time at which [`next_frame`](Self::next_frame) may have a command.
@@ -271,12 +271,12 @@ impl Destination {
                     return Some(lp::encode_packet(&LpHeader { pit_token, ..LpHeader::default() }, Some(&interest)));
                 }
                 (Err(error), _) => {
-                    tracing::warn!(destination = self.name, %error, "a command could not be made");
-                    self.last_refusal = format!("the command could not be made: {error}");
+                    tracing::warn!(destination = self.name, %error, "cannot encode a command");
+                    self.last_refusal = format!("cannot encode the command: {error}");
                     self.announcer.ended(id, Outcome::Refused, now_ms);
                 }
                 (Ok(_), None) => {
-                    self.last_refusal = "the command could not be made".to_owned();
+                    self.last_refusal = "cannot encode the command".to_owned();
                     self.announcer.ended(id, Outcome::Refused, now_ms);
                 }
             }
@@ -302,7 +302,7 @@ impl Destination {
         };
         if now_ms >= self.quiet_until_ms {
             self.quiet_until_ms = now_ms + WARNING_PAUSE_MS;
-            tracing::warn!(destination = self.name, %prefix, ?refusal, "an announcement of a route was refused");
+            tracing::warn!(destination = self.name, %prefix, ?refusal, "the destination refused a route");
         } else {
             tracing::debug!(destination = self.name, %prefix, ?refusal, "command refused");
         }
@@ -312,7 +312,7 @@ impl Destination {
     /// Processes the Nack of a command.
     pub fn nacked(&mut self, id: u64, now_ms: u64) {
         if let Some(prefix) = self.announcer.ended(id, Outcome::Nacked, now_ms) {
-            tracing::debug!(destination = self.name, %prefix, "command came back as a Nack");
+            tracing::debug!(destination = self.name, %prefix, "command answered with a Nack");
         }
     }
 }

@@ -49,16 +49,14 @@ pub enum RibError {
     Full,
     /// The face has the maximum number of routes registered by other hosts.
     #[error(
-        "this face has {0} routes that other computers registered, as many as `max_remote_routes_per_face` in [management] allows"
+        "this face has {0} routes registered by other hosts, the limit `max_remote_routes_per_face` in [management]"
     )]
     TooManyOfFace(usize),
     /// All faces together have the maximum number of routes registered by other hosts.
-    #[error(
-        "there are {0} routes that other computers registered, as many as `max_remote_routes` in [management] allows"
-    )]
+    #[error("there are {0} routes registered by other hosts, the limit `max_remote_routes` in [management]")]
     TooManyRemote(usize),
     /// The table has the maximum number of routes.
-    #[error("there are {0} routes, as many as `max_routes` in [management] or the memory of this host allows")]
+    #[error("there are {0} routes, the limit set by `max_routes` in [management] or by the memory of this host")]
     TooMany(usize),
 }
 

@@ -90,17 +90,17 @@ impl<C: ControlPlane> Management<C> {
     async fn start_capture(&self, parameters: ControlParameters) -> ControlResponse {
         let sample = u32::try_from(parameters.count.unwrap_or(0)).unwrap_or(0);
         if !(1..=ALL_MILLIONTHS).contains(&sample) {
-            return bad_request(format!("Count is a probability in millionths, from 1 to {ALL_MILLIONTHS}"));
+            return bad_request(format!("Count must be a probability in millionths, from 1 to {ALL_MILLIONTHS}"));
         }
         let snap_bytes =
             parameters.mtu_bytes.map_or(MAX_PACKET_SIZE, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         let face = match parameters.face_id.map(u32::try_from) {
             None => None,
             Some(Ok(id)) if self.control.faces().get(FaceId(id)).is_some() => Some(FaceId(id)),
-            Some(_) => return ControlResponse::new(status_code::NOT_FOUND, "there is no such face"),
+            Some(_) => return ControlResponse::new(status_code::NOT_FOUND, "the face does not exist"),
         };
         if self.captures.borrow().running.is_some() {
-            let text = "a capture is running; one that nobody reads ends after 10 seconds";
+            let text = "a capture is running; retry later: an unread capture ends after 10 seconds";
             return ControlResponse::new(status_code::CONFLICT, text);
         }
         self.captures.borrow_mut().running = Some(Running { part: Vec::new(), begin: 0, taken_ms: self.now_ms() });
@@ -145,7 +145,7 @@ impl<C: ControlPlane> Management<C> {
         let from = place.checked_sub(running.begin).and_then(|from| usize::try_from(from).ok());
         let Some(rest) = from.and_then(|from| running.part.get(from..)) else {
             return bad_request(format!(
-                "Count is the place in the stream, now from {} to {}",
+                "Count must be an offset in the stream, now from {} to {}",
                 running.begin,
                 running.end()
             ));
@@ -178,8 +178,5 @@ impl<C: ControlPlane> Management<C> {
 }
 
 fn no_capture() -> ControlResponse {
-    ControlResponse::new(
-        status_code::NOT_FOUND,
-        "no capture is running: it was stopped, or nobody took anything of it for 10 seconds",
-    )
+    ControlResponse::new(status_code::NOT_FOUND, "no capture is running: it was stopped, or not read for 10 seconds")
 }

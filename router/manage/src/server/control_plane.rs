@@ -144,7 +144,7 @@ pub enum DispatchError {
     #[error("there is no worker with this number; 'namehop status' lists them")]
     NoSuchWorker,
     /// The names were moved less than half a minute ago, and their former worker may have pending Interests.
-    #[error("names of this entry were moved less than half a minute ago; try again later")]
+    #[error("names of this entry were moved less than half a minute ago; retry later")]
     MovedLately,
 }
 

@@ -78,8 +78,8 @@ impl<C: ControlPlane> Management<C> {
             return ControlResponse::new(
                 status_code::INTERNAL_ERROR,
                 format!(
-                    "there is no memory for the policy '{wanted}', the cache keeps '{}'; give the policy smaller settings, or \
-                     the cache a smaller capacity",
+                    "there is no memory for the policy '{wanted}', the cache keeps '{}'; give the policy smaller \
+                     settings, or the cache a smaller capacity",
                     info.policy
                 ),
             );

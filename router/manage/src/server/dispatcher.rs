@@ -122,7 +122,7 @@ impl<C: ControlPlane> Management<C> {
         let parameters = match (&verb.action, command.parameters) {
             (Action::WithApplicationParameters(_), None) => Ok(ControlParameters::default()),
             (Action::WithApplicationParameters(_), Some(_)) => {
-                Err(bad_request("this command takes ApplicationParameters, no ControlParameters".to_owned()))
+                Err(bad_request("this command takes ApplicationParameters, not ControlParameters".to_owned()))
             }
             (_, wire) => verb.decode(wire.unwrap_or_default()),
         };

@@ -131,16 +131,16 @@ fn not_acceptable(text: &str) -> ControlResponse {
 /// Checks the rules of face creation that apply to every transport.
 fn check_creation(uri: &FaceUri, local_uri: Option<&FaceUri>, update: &FaceUpdate) -> Result<(), ControlResponse> {
     if update.persistency == Some(FacePersistency::OnDemand) {
-        return Err(not_acceptable("on-demand faces are made by incoming packets, not by commands"));
+        return Err(not_acceptable("on-demand faces are created by incoming packets, not by commands"));
     }
     if uri.is_multicast() && !matches!(uri, FaceUri::Ethernet(_)) {
-        return Err(not_acceptable("multicast faces are made by the configuration, not by commands"));
+        return Err(not_acceptable("multicast faces are created by the configuration, not by commands"));
     }
     match (uri, local_uri) {
         (FaceUri::Udp { .. } | FaceUri::Vxlan { .. }, Some(local)) if local.options().is_some() => Ok(()),
         (FaceUri::Udp { .. }, Some(_)) => Err(not_acceptable(
-            "UDP faces take no LocalUri, or one of the form dev://<interface>, pci://<address> or memif://<socket>?id=<n> on ports \
-             with addresses of their own",
+            "UDP faces take no LocalUri, or one of the form dev://<interface>, pci://<address> or \
+             memif://<socket>?id=<n> of a port with its own addresses",
         )),
         (FaceUri::Tcp { .. }, Some(_)) => Err(not_acceptable("TCP faces take no LocalUri")),
         (FaceUri::Vxlan { .. }, _) => Err(not_acceptable(
@@ -279,7 +279,7 @@ impl<C: ControlPlane> Management<C> {
 
     async fn destroy_face(&self, parameters: ControlParameters) -> ControlResponse {
         if parameters.face_id == Some(0) {
-            return bad_request("FaceId must be that of a face: 0 is none".to_owned());
+            return bad_request("FaceId must be the id of a face: 0 is none".to_owned());
         }
         let done = ControlParameters { face_id: parameters.face_id, ..ControlParameters::default() };
         let face = parameters.face_id.and_then(|id| u32::try_from(id).ok()).map(FaceId);

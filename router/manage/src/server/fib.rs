@@ -96,7 +96,7 @@ impl<C: ControlPlane> Management<C> {
 
     fn remove_from_fib(&self, name: &Name, face: FaceId) {
         if let Err(error) = self.control.with_fib(|fib| fib.remove_nexthop(name.as_ref(), face)) {
-            tracing::debug!(%name, %face, %error, "next hop not removed from the FIB");
+            tracing::debug!(%name, %face, %error, "cannot remove a next hop from the FIB");
         }
         self.next_hops_changed(name.as_ref());
     }

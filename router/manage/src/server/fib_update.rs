@@ -54,7 +54,7 @@ impl<'a, C: ControlPlane> FibUpdate<'a, C> {
             next_hops.truncate(MAX_NEXTHOPS);
             let before = self.fib.nexthops(name.as_ref()).to_vec();
             if let Err(error) = self.fib.set_nexthops(name.as_ref(), &next_hops) {
-                tracing::warn!(%name, %error, "next hops not entered into the FIB");
+                tracing::warn!(%name, %error, "cannot insert next hops into the FIB");
                 continue;
             }
             let is_new = |next_hop: &&NextHop| before.iter().all(|old| old.face != next_hop.face);
@@ -79,11 +79,11 @@ impl<C: ControlPlane> FibChanges for FibUpdate<'_, C> {
             Ok(true) => self.control.next_hop_added(prefix, NextHop { face, cost }),
             Ok(false) => {}
             Err(FibError::TooManyNextHops) => {
-                tracing::warn!(%prefix, "more next hops than the {MAX_NEXTHOPS} a FIB entry holds: the cheapest are used");
+                tracing::warn!(%prefix, "more next hops than the {MAX_NEXTHOPS} of a FIB entry: using the cheapest");
                 self.overfull.0.insert(prefix.to_owned());
                 self.to_choose.push(prefix.to_owned());
             }
-            Err(error) => tracing::warn!(%prefix, %face, %error, "next hop not entered into the FIB"),
+            Err(error) => tracing::warn!(%prefix, %face, %error, "cannot insert a next hop into the FIB"),
         }
     }
 
@@ -93,7 +93,7 @@ impl<C: ControlPlane> FibChanges for FibUpdate<'_, C> {
             return self.to_choose.push(prefix.to_owned());
         }
         if let Err(error) = self.fib.remove_nexthop(prefix, face) {
-            tracing::warn!(%prefix, %face, %error, "next hop not removed from the FIB");
+            tracing::warn!(%prefix, %face, %error, "cannot remove a next hop from the FIB");
         }
     }
     fn readvertised_costs(&self, routes: RoutesView<'_>) -> ReadvertisedCosts {

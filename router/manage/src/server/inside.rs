@@ -203,7 +203,7 @@ impl<C: ControlPlane> Management<C> {
         };
         if parameters.face_id == Some(0) {
             // In a packet, 0 means the incoming face.
-            return bad_request("0 is the number of no face".to_owned());
+            return bad_request("no face has the number 0".to_owned());
         }
         if let Err(response) = verb.check(&parameters) {
             return response;

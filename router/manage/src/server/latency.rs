@@ -133,7 +133,7 @@ impl<C: ControlPlane> Management<C> {
 
     async fn sample_latency(&self, parameters: ControlParameters) -> ControlResponse {
         let Ok(count) = u32::try_from(parameters.count.unwrap_or(0)) else {
-            return bad_request(format!("Count is from 0 to {}", u32::MAX));
+            return bad_request(format!("Count must be from 0 to {}", u32::MAX));
         };
         self.control.sample_latency(NonZeroU32::new(count)).await;
         ControlResponse::ok(&ControlParameters { count: Some(count.into()), ..ControlParameters::default() })
@@ -181,7 +181,7 @@ mod tests {
         let earlier = status(1_000, &[(10, 5), (30, 2)]);
         let later = status(1_500, &[(10, 5), (20, 1), (30, 6)]);
         assert_eq!(later.since(&earlier), status(500, &[(20, 1), (30, 4)]));
-        assert_eq!(earlier.since(&later), earlier, "it was switched off and on again");
+        assert_eq!(earlier.since(&later), earlier, "the measurement was restarted");
         assert_eq!(later.since(&LatencyStatus::default()), later);
     }
 }

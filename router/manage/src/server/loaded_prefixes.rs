@@ -66,8 +66,8 @@ impl<C: ControlPlane> Management<C> {
         };
         match self.control.with_fib(|fib| fib.remove_face_from_portion(face, from, PORTION)) {
             Ok((_, Some(next))) => self.loaded_prefixes.borrow_mut().removals.push_front((face, next)),
-            Ok((_, None)) => tracing::info!(%face, "removed from the prefixes that were loaded from a file"),
-            Err(error) => tracing::warn!(%face, %error, "not removed from all prefixes of the FIB"),
+            Ok((_, None)) => tracing::info!(%face, "removed a face from the prefixes loaded from a file"),
+            Err(error) => tracing::warn!(%face, %error, "cannot remove a face from all prefixes of the FIB"),
         }
         self.fib_changed();
         true

@@ -57,7 +57,7 @@ impl<C: ControlPlane> Management<C> {
         if !matches!(requester.authority, Authority::ListedKey | Authority::Token) {
             return ControlResponse::new(
                 status_code::FORBIDDEN,
-                "loading a strategy takes a key that is listed for the module strategy-choice in \
+                "loading a strategy needs a key that is listed for the module strategy-choice in \
                  [[management.authorizations]], or the token of the HTTP API",
             );
         }
@@ -74,9 +74,11 @@ impl<C: ControlPlane> Management<C> {
             Err((prefix, error)) => {
                 return conflict(match error {
                     StrategyError::NotFound => {
-                        format!("{prefix} has chosen a higher version of it; choose another strategy there first")
+                        format!("{prefix} uses a higher version of this strategy; choose another strategy there first")
                     }
-                    StrategyError::BadParameters(text) => format!("the choice of {prefix} does not go with it: {text}"),
+                    StrategyError::BadParameters(text) => {
+                        format!("the strategy choice of {prefix} does not fit this strategy: {text}")
+                    }
                 });
             }
         };
@@ -108,7 +110,7 @@ impl<C: ControlPlane> Management<C> {
             return ControlResponse::new(status_code::NOT_FOUND, format!("no strategy {name} is loaded"));
         }
         if let Some((prefix, _)) = self.choices_of(name).first() {
-            return conflict(format!("it is the strategy of {prefix}; choose another there first"));
+            return conflict(format!("{prefix} uses this strategy; choose another there first"));
         }
         if let Err(error) = self.control.save(StateChange::StrategyUnloaded(name)) {
             return not_saved(&error);

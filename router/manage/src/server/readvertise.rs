@@ -96,7 +96,7 @@ impl<C: ControlPlane> Management<C> {
     /// # Panics
     /// With more than [`MAX_DESTINATIONS`] destinations.
     pub fn readvertise_to(&self, destinations: Vec<Destination>) {
-        assert!(destinations.len() <= MAX_DESTINATIONS, "more destinations than there are kinds");
+        assert!(destinations.len() <= MAX_DESTINATIONS, "at most one destination of each kind");
         *self.readvertise.borrow_mut() = Readvertise { destinations, is_fib_changed: true, ..Default::default() };
         self.due_earlier.notify_one();
     }

@@ -67,9 +67,8 @@ impl<C: ControlPlane> Management<C> {
             data(to.name.as_ref(), content_type, &ControlResponse::new(response.code, text).to_vec(), None)
         };
         // A text, too, may repeat parts of the request.
-        let fitting = whole
-            .or_else(|| shorter(&response.text))
-            .or_else(|| shorter("the answer is too long to be given in words"));
+        let fitting =
+            whole.or_else(|| shorter(&response.text)).or_else(|| shorter("the text of the answer is too long"));
         if let Some(data) = fitting {
             self.send(to.token, &data);
         }

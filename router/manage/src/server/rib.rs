@@ -35,7 +35,7 @@ pub enum RouteError {
     #[error("the face does not exist")]
     NoSuchFace,
     /// The router itself answers names under this prefix. A route would divert its commands.
-    #[error("the router itself answers names under this prefix, which can have no routes")]
+    #[error("the router itself answers names under this prefix, so it cannot have routes")]
     Dedicated,
     /// The table refuses the route.
     #[error(transparent)]
@@ -230,7 +230,7 @@ pub(super) fn check_neighbour(requester: &Requester, name: NameRef<'_>, face: Fa
     let forbidden = |text: String| Err(ControlResponse::new(status_code::FORBIDDEN, text));
     let Authority::Neighbour(namespace) = &requester.authority else { return Ok(()) };
     if face != requester.face {
-        let text = "a command under /localhop/nfd is about the face that it comes in on: leave FaceId out";
+        let text = "a command under /localhop/nfd applies to the face that it arrives on: omit FaceId";
         return forbidden(text.to_owned());
     }
     namespace.check(name).or_else(|rejection| forbidden(rejection.to_string()))

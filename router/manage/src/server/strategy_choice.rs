@@ -90,7 +90,7 @@ impl<C: ControlPlane> Management<C> {
     fn unset_strategy(&self, parameters: ControlParameters) -> ControlResponse {
         let name = parameters.name.unwrap_or_default();
         if name.is_empty() {
-            return bad_request("the strategy of the name / can be changed and not unset".to_owned());
+            return bad_request("the strategy of the name / can be changed but not unset".to_owned());
         }
         // A prefix that is too long for the FIB has no choice to remove.
         if self.control.with_fib(|fib| fib.has_strategy(name.as_ref())) {

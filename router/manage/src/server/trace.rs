@@ -67,10 +67,10 @@ impl<C: ControlPlane> Management<C> {
     async fn start_trace(&self, parameters: ControlParameters) -> ControlResponse {
         let (prefix, count) = (parameters.name.unwrap_or_default(), parameters.count.unwrap_or(0));
         if !(1..=MAX_TRACED_PACKETS).contains(&count) {
-            return bad_request(format!("Count is from 1 to {MAX_TRACED_PACKETS}"));
+            return bad_request(format!("Count must be from 1 to {MAX_TRACED_PACKETS}"));
         }
         if self.traces.borrow().running.is_some() {
-            let text = "a trace is running; one that nobody reads ends after 10 seconds";
+            let text = "a trace is running; retry later: an unread trace ends after 10 seconds";
             return ControlResponse::new(status_code::CONFLICT, text);
         }
         let taken_ms = self.now_ms();
@@ -85,7 +85,7 @@ impl<C: ControlPlane> Management<C> {
     fn take_traced(&self) -> ControlResponse {
         let mut traces = self.traces.borrow_mut();
         let Some(running) = &mut traces.running else {
-            return ControlResponse::new(status_code::NOT_FOUND, "no trace is running: it has ended, or was stopped");
+            return ControlResponse::new(status_code::NOT_FOUND, "no trace is running: it ended or was stopped");
         };
         running.taken_ms = self.now_ms();
         let mut response = ControlResponse::new(status_code::OK, "OK");

@@ -116,8 +116,8 @@ impl CsConfigView {
         let missing = requested_capacity.filter(|&requested| done.capacity.is_some_and(|given| given < requested));
         let warning = missing.zip(done.capacity).map(|(requested, given)| {
             format!(
-                "the router has room for {given} packets in its cache and not for {requested}; for more, raise \
-                 capacity_packets and capacity_bytes in section [content_store] of its configuration and start it again"
+                "the router's cache has room for {given} packets, not for {requested}; for more, raise \
+                 capacity_packets and capacity_bytes in section [content_store] of its configuration and restart it"
             )
         });
         Self {

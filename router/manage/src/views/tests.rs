@@ -18,7 +18,7 @@ use crate::nfd::{
 use crate::server::{HandoverCounters, PowerPart, PowerStatus, QueueStatus, WorkerStatus};
 
 fn as_json(view: impl Serialize) -> Value {
-    serde_json::to_value(view).expect("views have keys that are texts")
+    serde_json::to_value(view).expect("views must have text keys")
 }
 
 fn name(uri: &str) -> Name {
@@ -146,7 +146,7 @@ fn the_content_store() {
             ],
         })
     );
-    assert_eq!(CsInfoView::from(CsInfo::default()).hit_ratio, None, "before the first lookup");
+    assert_eq!(CsInfoView::from(CsInfo::default()).hit_ratio, None, "the ratio is undefined before the first lookup");
     let disk = Some(CsDisk::default());
     let view = as_json(CsInfoView::from(CsInfo { disk, ..CsInfo::default() }));
     assert_eq!((&view["disk"]["state"], &view["disk"]["hits"]), (&json!("starting"), &json!(0)));
@@ -159,7 +159,7 @@ fn the_content_store() {
     }
     let less = CsConfigView::new(&done, Some(51));
     assert_eq!(less.requested_capacity_packets, Some(51));
-    assert!(less.warning.expect("a warning").contains("room for 50 packets in its cache and not for 51"));
+    assert!(less.warning.expect("a warning").contains("room for 50 packets, not for 51"));
     let erased = CsErasureView { prefix: "/a".to_owned(), erased: 2 };
     assert_eq!(as_json(erased), json!({"prefix": "/a", "erased": 2}));
 }

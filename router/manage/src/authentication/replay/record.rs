@@ -39,7 +39,7 @@ impl TimeRecord {
         if ahead_ms > MAX_AHEAD_MS {
             tracing::warn!(
                 seconds = ahead_ms / 1000,
-                "the clock was set back since the last run: signed commands that were recorded then could be repeated now"
+                "the clock was set back since the last run: signed commands accepted then can be replayed now"
             );
             return 0;
         }
@@ -55,7 +55,7 @@ impl TimeRecord {
         match self.file.write_all_at(format!("{time_ms:>DIGITS$}").as_bytes(), 0) {
             Ok(()) => self.is_failing = false,
             Err(error) if !self.is_failing => {
-                tracing::warn!(%error, "the time of the newest signed command cannot be saved");
+                tracing::warn!(%error, "cannot save the time of the newest signed command");
                 self.is_failing = true;
             }
             Err(_) => {}

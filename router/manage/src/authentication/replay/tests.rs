@@ -65,13 +65,13 @@ fn commands_in_any_order_are_accepted_once() {
     for pair in 0..20 {
         let time = NOW + pair * 10;
         assert_eq!(accept(&mut guard, time + 5, "later", now), Ok(()));
-        assert_eq!(accept(&mut guard, time, "earlier", now), Ok(()), "arrives in the other order");
+        assert_eq!(accept(&mut guard, time, "earlier", now), Ok(()), "an earlier command may arrive later");
         for (time, content) in [(time + 5, "later"), (time, "earlier")] {
             assert_eq!(accept(&mut guard, time, content, now), Err(ReplayError::Repeated));
         }
     }
-    assert_eq!(accept(&mut guard, NOW, "other", now), Ok(()), "the same millisecond");
-    assert_eq!(accept_of(&mut guard, &key(2), NOW, "other", now), Ok(()), "another key");
+    assert_eq!(accept(&mut guard, NOW, "other", now), Ok(()), "commands may have the same signature time");
+    assert_eq!(accept_of(&mut guard, &key(2), NOW, "other", now), Ok(()), "keys have separate records");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn what_an_earlier_process_accepted_is_refused() {
     let mut second = ReplayGuard::new(at(start, 0), Some(record()));
     assert_eq!(accept(&mut second, start + 1, "a", at(start + 1, 1)), Ok(()));
     drop(second);
-    assert_eq!(record().newest_ms, start + 1, "and is forgotten");
-    std::fs::write(file.path(), "nonsense").expect("written");
+    assert_eq!(record().newest_ms, start + 1, "the wrong time is forgotten");
+    std::fs::write(file.path(), "malformed").expect("written");
     assert_eq!(record().newest_ms, 0);
 }

@@ -43,40 +43,44 @@ impl Failure {
     pub(super) fn internal() -> Self {
         Failure::new(
             StatusCode::INTERNAL_SERVER_ERROR,
-            "the answer could not be made",
-            Some("the log of the router may say why"),
+            "internal error: cannot create the answer",
+            Some("see the router's log"),
         )
     }
 
     /// The request comes from a page of another site.
     pub(super) fn other_site() -> Self {
         let error = "this request comes from a web page of another site";
-        Failure::new(StatusCode::FORBIDDEN, error, Some("send it from a program, without Origin and Sec-Fetch-Site"))
+        Failure::new(
+            StatusCode::FORBIDDEN,
+            error,
+            Some("send it from a program, without the headers Origin and Sec-Fetch-Site"),
+        )
     }
 
     pub(super) fn unauthorized(is_wrong: bool) -> Self {
-        let error = if is_wrong { "the token is wrong" } else { "this request needs the token of the API" };
-        let hint = "send 'Authorization: Bearer TOKEN'; the router says at its start which file holds the token";
+        let error = if is_wrong { "the token is wrong" } else { "this request needs the API token" };
+        let hint = "send 'Authorization: Bearer TOKEN'; the router prints at its start which file holds the token";
         Failure::new(StatusCode::UNAUTHORIZED, error, Some(hint))
     }
 
     pub(super) fn no_token() -> Self {
-        let hint = "the log of the router says why; set `token_file` in section [api] of its configuration";
+        let hint = "the router's log shows the reason; set `token_file` in section [api] of its configuration";
         Failure::new(
             StatusCode::SERVICE_UNAVAILABLE,
-            "this router has no token, without which nobody may do this",
+            "this request needs the API token, and this router has none",
             Some(hint),
         )
     }
 
     pub(super) fn no_such_path() -> Self {
         let hint = "GET /api/v1/openapi.json describes all requests";
-        Failure::new(StatusCode::NOT_FOUND, "there is nothing at this path", Some(hint))
+        Failure::new(StatusCode::NOT_FOUND, "there is no such path", Some(hint))
     }
 
     pub(super) fn no_such_method() -> Self {
         let hint = "GET /api/v1/openapi.json describes all requests";
-        Failure::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method", Some(hint))
+        Failure::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not support this method", Some(hint))
     }
 
     pub(in super::super) fn other_host(text: &str) -> Self {
@@ -105,9 +109,7 @@ impl From<ControlResponse> for Failure {
             status_code::FORBIDDEN => (StatusCode::FORBIDDEN, None),
             status_code::NOT_FOUND => (StatusCode::NOT_FOUND, None),
             status_code::CONFLICT => (StatusCode::CONFLICT, None),
-            status_code::GONE => {
-                (StatusCode::UNPROCESSABLE_ENTITY, Some("GET /api/v1/faces lists the faces that there are"))
-            }
+            status_code::GONE => (StatusCode::UNPROCESSABLE_ENTITY, Some("GET /api/v1/faces lists the existing faces")),
             status_code::NOT_ACCEPTABLE | status_code::PREFIX_TOO_LONG => (StatusCode::UNPROCESSABLE_ENTITY, None),
             status_code::TIMEOUT => (StatusCode::GATEWAY_TIMEOUT, None),
             _ => (StatusCode::INTERNAL_SERVER_ERROR, None),

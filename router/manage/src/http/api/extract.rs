@@ -33,7 +33,7 @@ impl<T: DeserializeOwned> FromRequest<Api> for JsonBody<T> {
         let bytes = read(request, MAX_JSON_BYTES, None).await?;
         let body = serde_json::from_slice(&bytes);
         body.map(JsonBody)
-            .map_err(|error| Failure::bad_request(format!("the body is not as this request takes it: {error}")))
+            .map_err(|error| Failure::bad_request(format!("the body is not valid for this request: {error}")))
     }
 }
 
@@ -64,16 +64,16 @@ fn expect_type(headers: &HeaderMap, wanted: &str) -> Result<(), Failure> {
 
 async fn read(request: Request, max_bytes: usize, hint: Option<&str>) -> Result<Vec<u8>, Failure> {
     let too_long = || {
-        let error = format!("the body is longer than the {max_bytes} bytes that this request takes");
+        let error = format!("the body is longer than {max_bytes} bytes, the maximum of this request");
         Failure::new(StatusCode::PAYLOAD_TOO_LARGE, error, hint)
     };
     let announced = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|length| length > max_bytes as u64) {
         return Err(too_long());
     }
-    let slow = || Failure::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time", None);
+    let slow = || Failure::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time", None);
     let bytes = timeout(BODY_TIMEOUT, collect(request.into_body(), max_bytes)).await.map_err(|_| slow())?;
-    bytes.map_err(|_| Failure::bad_request("the body ends too early"))?.ok_or_else(too_long)
+    bytes.map_err(|_| Failure::bad_request("the body ended early"))?.ok_or_else(too_long)
 }
 
 /// Collects the whole body; `None` if it is longer than `max_bytes`.
@@ -109,7 +109,7 @@ impl InPath {
     /// Parses the parameter as a face id.
     pub(super) fn face_id(&self) -> Result<u64, Failure> {
         let number = self.0.parse().ok().filter(|number| *number > 0 && !self.0.starts_with('+'));
-        number.ok_or_else(|| Failure::bad_request("the number of a face is a whole number from 1 on"))
+        number.ok_or_else(|| Failure::bad_request("a face number must be a whole number, at least 1"))
     }
 }
 

@@ -128,7 +128,7 @@ async fn find(api: &Api, id: u64) -> Result<FaceStatus, Failure> {
     let filter = FaceQueryFilter { face_id: Some(id), ..FaceQueryFilter::default() };
     let found: Vec<FaceStatus> = decode_items(&api.inside.faces(filter).await?)?;
     found.into_iter().next().ok_or_else(|| {
-        let hint = "GET /api/v1/faces lists those that there are";
+        let hint = "GET /api/v1/faces lists the existing faces";
         Failure::new(StatusCode::NOT_FOUND, format!("there is no face {id}"), Some(hint))
     })
 }

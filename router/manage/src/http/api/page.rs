@@ -41,7 +41,7 @@ pub(super) fn limit(asked: Option<usize>) -> Result<usize, Failure> {
 
 /// Parses a position that a page gave as `next`. Numbers beyond 64 bits become the largest, which is past the end.
 pub(super) fn place(after: Option<&str>) -> Result<Option<u64>, Failure> {
-    let wrong = || Failure::bad_request("after must be what the page before has as next");
+    let wrong = || Failure::bad_request("after must be the value of next in the previous page");
     let number = |after: &str| has_digits(after, 20).then(|| after.parse().unwrap_or(u64::MAX));
     after.map(|after| number(after).ok_or_else(wrong)).transpose()
 }

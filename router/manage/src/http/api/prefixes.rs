@@ -190,11 +190,11 @@ fn origin_of(text: Option<&str>) -> Result<u64, Failure> {
     let text = text.unwrap_or("static");
     origin::from_name(text)
         .filter(|_| is_word_or_number(text))
-        .ok_or_else(|| Failure::bad_request(format!("origin: '{text}' is neither a number nor known")))
+        .ok_or_else(|| Failure::bad_request(format!("origin: '{text}' is neither a number nor the name of an origin")))
 }
 
 fn flags_of(text: &str) -> Result<u64, Failure> {
-    let wrong = |word: &str| Failure::bad_request(format!("flags: '{word}' is no flag of a route"));
+    let wrong = |word: &str| Failure::bad_request(format!("flags: '{word}' is not a route flag"));
     if let Some(word) = text.split(',').find(|word| !is_word_or_number(word)) {
         return Err(wrong(word));
     }

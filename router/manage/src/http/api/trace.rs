@@ -50,10 +50,10 @@ pub(super) async fn trace(State(api): State<Api>, JsonBody(wanted): JsonBody<New
     let prefix = name("name", &wanted.name)?;
     let (count, seconds) = (wanted.count.unwrap_or(DEFAULT_COUNT), wanted.seconds.unwrap_or(DEFAULT_SECONDS));
     if !(1..=MAX_TRACED_PACKETS).contains(&count) {
-        return Err(Failure::bad_request(format!("count is from 1 to {MAX_TRACED_PACKETS}")));
+        return Err(Failure::bad_request(format!("count must be from 1 to {MAX_TRACED_PACKETS}")));
     }
     if !(0.0..=MAX_SECONDS).contains(&seconds) {
-        return Err(Failure::bad_request(format!("seconds is from 0 to {MAX_SECONDS}")));
+        return Err(Failure::bad_request(format!("seconds must be from 0 to {MAX_SECONDS}")));
     }
     let end = Instant::now() + Duration::from_secs_f64(seconds);
     let parameters = ControlParameters { name: Some(prefix), count: Some(count), ..ControlParameters::default() };

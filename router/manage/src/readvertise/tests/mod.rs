@@ -55,7 +55,7 @@ fn a_prefix_is_announced_and_withdrawn() {
     assert_eq!(exchange(&mut announcer, 10, Outcome::Accepted), ["+ /a 7"]);
     announcer.want(name("/a").as_ref(), None, 5_000);
     assert_eq!(exchange(&mut announcer, 5_000, Outcome::Accepted), ["- /a"]);
-    assert_eq!((announcer.prefix_count(), announcer.next_due_ms()), (0, None), "nothing is left of it");
+    assert_eq!((announcer.prefix_count(), announcer.next_due_ms()), (0, None), "the withdrawn prefix is forgotten");
     let counters = announcer.counters();
     assert_eq!((counters.announced, counters.withdrawn), (1, 1));
 }
@@ -85,7 +85,7 @@ fn nothing_is_sent_while_nobody_is_there_and_everything_when_somebody_comes() {
     assert_eq!(exchange(&mut announcer, 1_000_001, Outcome::Accepted), ["+ /a 1"]);
     announcer.destination_ended();
     announcer.want(name("/a").as_ref(), None, 1_000_002);
-    assert_eq!(announcer.prefix_count(), 0, "who is gone need not be told");
+    assert_eq!(announcer.prefix_count(), 0, "a prefix is not withdrawn from an ended destination");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_million_changes_of_many_prefixes_stay_within_the_rate() {
         most = most.max(announcer.prefix_count());
     }
     assert!(sent <= 1_000 + 10 * 100 + 1, "{sent} commands in ten seconds");
-    assert!(most <= 1_200, "{most} prefixes remembered, although two at most have a route at a time");
+    assert!(most <= 1_200, "{most} prefixes remembered, although at most two have a route at a time");
 }
 
 #[test]
@@ -134,8 +134,8 @@ fn commands_wait_for_answers() {
         announcer.want(name("/a").append_segment(number).as_ref(), Some(0), 0);
     }
     let sent = take(&mut announcer, 0);
-    assert_eq!(sent.len(), 4, "the window");
-    assert_eq!(announcer.next_due_ms(), Some(4_000), "then the first of them has no answer");
+    assert_eq!(sent.len(), 4, "the window limits commands in flight");
+    assert_eq!(announcer.next_due_ms(), Some(4_000), "the first command times out then");
     announcer.ended(sent[2].0, Outcome::Accepted, 5);
     assert_eq!(take(&mut announcer, 5).len(), 1);
 }
@@ -154,7 +154,7 @@ fn unanswered_commands_are_repeated_soon_and_refused_ones_late() {
             let sent = take(&mut announcer, now_ms);
             assert_eq!(sent.len(), 1, "{outcome:?} {seconds}");
             announcer.ended(sent[0].0, outcome, now_ms);
-            let next_ms = announcer.next_due_ms().expect("it is repeated");
+            let next_ms = announcer.next_due_ms().expect("the command is repeated");
             let pause_ms = next_ms - now_ms;
             assert!((seconds * 900..=seconds * 1100).contains(&pause_ms), "{outcome:?}: {pause_ms} ms for {seconds} s");
             now_ms = next_ms;
@@ -163,8 +163,8 @@ fn unanswered_commands_are_repeated_soon_and_refused_ones_late() {
         announcer.want(name("/a").as_ref(), Some(2), now_ms + 1_000);
         let sent = take(&mut announcer, now_ms + 1_000);
         announcer.ended(sent[0].0, outcome, now_ms + 1_000);
-        let pause_ms = announcer.next_due_ms().expect("it is repeated") - now_ms - 1_000;
-        assert!(pause_ms <= expected_s[0] * 1_100, "success has ended the series");
+        let pause_ms = announcer.next_due_ms().expect("the command is repeated") - now_ms - 1_000;
+        assert!(pause_ms <= expected_s[0] * 1_100, "a success resets the pause");
     }
 }
 
@@ -174,10 +174,10 @@ fn a_command_without_an_answer_times_out() {
     announcer.want(name("/a").as_ref(), Some(1), 0);
     let first = take(&mut announcer, 0);
     assert!(take(&mut announcer, 3_999).is_empty());
-    assert!(take(&mut announcer, 4_000).is_empty(), "a pause comes first");
+    assert!(take(&mut announcer, 4_000).is_empty(), "a timeout is followed by a pause");
     assert_eq!(announcer.counters().timed_out, 1);
-    assert_eq!(announcer.ended(first[0].0, Outcome::Accepted, 4_001), None, "too late");
-    let due_ms = announcer.next_due_ms().expect("it is repeated");
+    assert_eq!(announcer.ended(first[0].0, Outcome::Accepted, 4_001), None, "an answer after the timeout is ignored");
+    let due_ms = announcer.next_due_ms().expect("the command is repeated");
     assert_eq!(take(&mut announcer, due_ms).len(), 1);
 }
 

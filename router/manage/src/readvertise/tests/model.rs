@@ -63,7 +63,7 @@ impl World {
         {
             self.now_ms = self.now_ms.max(due_ms);
             while let Some(command) = self.announcer.next_command(self.now_ms) {
-                assert!(self.is_there, "a command for nobody: {command:?}");
+                assert!(self.is_there, "a command needs a destination: {command:?}");
                 let fate = fate();
                 if matches!(fate, Fate::Accepted | Fate::AnswerLost) {
                     match command.action {
@@ -133,6 +133,6 @@ proptest! {
         } else {
             prop_assert!(world.known.is_empty());
         }
-        prop_assert_eq!(world.announcer.prefix_count(), world.wanted.len(), "nothing is kept that nobody wants");
+        prop_assert_eq!(world.announcer.prefix_count(), world.wanted.len(), "only wanted prefixes are kept");
     }
 }

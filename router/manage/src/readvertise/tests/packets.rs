@@ -33,7 +33,7 @@ fn identity() -> (SigningIdentity, tempfile::TempDir) {
     let certificate = self_signed_certificate(&signer, 1, always).expect("issued");
     save_certificate(&folder.path().join("certificate"), &certificate).expect("saved");
     let identity = SigningIdentity::load(&folder.path().join("key"), &folder.path().join("certificate"));
-    (identity.expect("they belong together"), folder)
+    (identity.expect("key and certificate match"), folder)
 }
 
 fn gateway() -> Destination {
@@ -63,7 +63,7 @@ fn next(destination: &mut Destination, now_ms: u64) -> Option<Sent> {
         name: interest.name.to_owned(),
         parameters: ControlParameters::decode(command.parameters.expect("parameters")).expect("parameters"),
         interest: packet.fragment.expect("an Interest").to_vec(),
-        token: read_token(&packet.pit_token).expect("a token of ours"),
+        token: read_token(&packet.pit_token).expect("a token of this router"),
     })
 }
 
@@ -81,7 +81,7 @@ fn a_daemon_gets_what_nlsr_and_ndn_dv_understand() {
     let sent = next(&mut daemon, 0).expect("a command");
     assert_eq!(sent.token.0, 1);
     assert!(name("/localhost/nlsr/rib/register").is_prefix_of(sent.name.as_ref()));
-    assert_eq!(sent.name.len(), 6, "ndn-dv takes no other length");
+    assert_eq!(sent.name.len(), 6, "ndn-dv requires this length");
     let expected = ControlParameters { name: Some(name("/app")), cost: Some(3), ..ControlParameters::default() };
     assert_eq!(sent.parameters, expected);
     let interest = Interest::decode(&sent.interest).expect("an Interest");
@@ -118,7 +118,7 @@ fn a_gateway_gets_the_identity_for_everything_under_it() {
     gateway.reached_through(vec![FACE], 0);
     gateway.routes_changed(name("/elsewhere").as_ref(), None, Some(0), 0);
     gateway.routes_changed(name("/site").as_ref(), None, Some(0), 0);
-    assert!(next(&mut gateway, 0).is_none(), "the key says nothing about these");
+    assert!(next(&mut gateway, 0).is_none(), "the gateway's key does not cover these prefixes");
     gateway.routes_changed(name("/site/host/a").as_ref(), None, Some(0), 0);
     gateway.routes_changed(name("/site/host").as_ref(), None, Some(7), 0);
     let sent = next(&mut gateway, 0).expect("a command");
@@ -133,13 +133,13 @@ fn a_gateway_gets_the_identity_for_everything_under_it() {
     assert_eq!(sent.parameters, expected);
     let interest = Interest::decode(&sent.interest).expect("an Interest");
     let signature = interest.signature_info.expect("signed");
-    let Some(KeyLocator::Name(locator)) = signature.key_locator else { panic!("it names its key") };
-    assert_eq!(locator.len(), 6, "the certificate");
+    let Some(KeyLocator::Name(locator)) = signature.key_locator else { panic!("the signature must name its key") };
+    assert_eq!(locator.len(), 6, "the locator names the certificate");
     assert!(signature.time_ms.is_some_and(|time_ms| unix_time_ms() - time_ms < 60_000));
     answer(&mut gateway, &sent, 200, 1);
 
     gateway.routes_changed(name("/site/host/a").as_ref(), Some(0), None, 5_000);
-    assert!(next(&mut gateway, 5_000).is_none(), "another one is left");
+    assert!(next(&mut gateway, 5_000).is_none(), "one covered prefix still has a route");
     gateway.routes_changed(name("/site/host").as_ref(), Some(7), None, 5_000);
     let withdrawal = next(&mut gateway, 5_000).expect("a command");
     let expected = ControlParameters { cost: None, expiration_period_ms: None, ..sent.parameters };
@@ -183,11 +183,11 @@ fn a_new_face_means_a_new_daemon_and_the_loss_of_one_of_two_nothing() {
     assert!(is_told(&[300, 301], 2));
     assert!(!is_told(&[301], 3));
     assert!(!is_told(&[], 4));
-    assert!(is_told(&[301], 5), "gone and back");
+    assert!(is_told(&[301], 5), "a face that returns counts as new");
     daemon.face_up(FaceId(999), 6);
     assert!(next(&mut daemon, 6).is_none());
     daemon.face_up(FaceId(301), 7);
-    assert!(next(&mut daemon, 7).is_some(), "the peer may have begun anew");
+    assert!(next(&mut daemon, 7).is_some(), "the peer may have been restarted");
 }
 
 #[test]
@@ -197,10 +197,10 @@ fn answers_that_make_no_sense_are_refusals() {
     daemon.reached_through(vec![FACE], 0);
     let sent = next(&mut daemon, 0).expect("a command");
     daemon.answered(sent.token.1 + 1, b"", 0);
-    assert_eq!(daemon.status(0).counters.refused, 0, "that was no answer to anything");
+    assert_eq!(daemon.status(0).counters.refused, 0, "an answer with an unknown id is ignored");
     daemon.answered(sent.token.1, b"\x06\x00", 0);
     assert_eq!(daemon.status(0).counters.refused, 1);
-    let due_ms = daemon.next_due_ms().expect("it is tried again");
+    let due_ms = daemon.next_due_ms().expect("the command is repeated");
     let sent = next(&mut daemon, due_ms).expect("a command");
     let empty = DataBuilder::new(sent.name.clone()).sign(&DigestSigner).expect("a Data");
     daemon.answered(sent.token.1, &empty, due_ms);
@@ -234,7 +234,7 @@ fn the_status_tells_what_is_announced_refused_and_waiting() {
     let status = daemon.status(0);
     assert_eq!((status.destination.as_str(), status.command_prefix.clone()), ("daemon", name("/localhost/nlsr/rib")));
     assert!(status.face_ids.is_empty() && status.last_error.is_none());
-    assert_eq!(counts(&status), [0, 4, 0, 0], "nobody is there");
+    assert_eq!(counts(&status), [0, 4, 0, 0], "without a destination all prefixes wait");
 
     daemon.reached_through(vec![FACE], 0);
     let mut sent: Vec<Sent> = std::iter::from_fn(|| next(&mut daemon, 0)).collect();
@@ -245,7 +245,7 @@ fn the_status_tells_what_is_announced_refused_and_waiting() {
     let status = daemon.status(10);
     assert_eq!(status.face_ids, [u64::from(FACE.0)]);
     assert_eq!(counts(&status), [1, 2, 1, 0]);
-    let error = status.last_error.expect("two errors");
+    let error = status.last_error.expect("the last of two errors");
     assert_eq!((error.prefix, error.age_ms), (name("/c"), 7));
     assert!(error.reason.contains("Nack"), "{}", error.reason);
     answer(&mut daemon, &sent[3], 403, 20);
@@ -255,7 +255,7 @@ fn the_status_tells_what_is_announced_refused_and_waiting() {
     assert_eq!(status.last_error.expect("an error").reason, "403 as the test says");
 
     // A refusal is forgotten when the prefix is accepted later.
-    let again = next(&mut daemon, 100_000).expect("it is tried again");
+    let again = next(&mut daemon, 100_000).expect("the command is repeated");
     answer(&mut daemon, &again, 200, 100_000);
     let rest: Vec<Sent> = std::iter::from_fn(|| next(&mut daemon, 100_000)).collect();
     for sent in rest {

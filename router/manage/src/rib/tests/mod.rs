@@ -36,13 +36,13 @@ impl FibChanges for FollowingFib {
             .position(|&(other, other_cost)| other_cost > cost || other_cost == cost && later.contains(&FaceId(other)));
         order.insert(position.unwrap_or(order.len()), (face.0, cost));
         // With several next hops, one that changes from inherited to own may keep its cost and its position.
-        assert!(*order != before || order.len() > 1, "{prefix} face {face} was set to what it was");
+        assert!(*order != before || order.len() > 1, "{prefix} face {face} must change when it is set");
         self.changes += 1;
     }
 
     fn remove_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId) {
         let old = self.nexthops.remove(&(prefix.to_owned(), face.0));
-        assert!(old.is_some(), "{prefix} face {face} was removed and not there");
+        assert!(old.is_some(), "{prefix} face {face} must exist when it is removed");
         let prefix = prefix.to_owned();
         let order = self.orders.entry(prefix.clone()).or_default();
         order.retain(|(other, _)| *other != face.0);
@@ -123,8 +123,8 @@ fn all_routes_together_are_limited() {
     assert_eq!(register("/A", 1), Ok(Registration::New));
     assert_eq!(register("/B", 1), Ok(Registration::New));
     assert_eq!(register("/C", 1), Err(RibError::TooMany(2)));
-    assert_eq!(register("/A", 2), Err(RibError::TooMany(2)), "a route of another origin is another one");
-    assert_eq!(register("/A", 1), Ok(Registration::Updated), "one that exists is renewed");
+    assert_eq!(register("/A", 2), Err(RibError::TooMany(2)), "a route with another origin is a separate route");
+    assert_eq!(register("/A", 1), Ok(Registration::Updated), "an existing route is renewed");
     assert!(rib.unregister(name("/A").as_ref(), FaceId(300), 1, &mut fib));
     assert_eq!(rib.register(name("/C").as_ref(), of(1), &mut fib), Ok(Registration::New));
     assert_eq!((rib.route_count(), rib.entry_count()), (2, 2));
@@ -142,8 +142,12 @@ fn routes_from_other_hosts_are_limited_by_face_and_together() {
     }
     assert_eq!(register(&mut rib, &mut fib, "/C", 300, true), Err(RibError::TooManyOfFace(2)));
     assert_eq!(register(&mut rib, &mut fib, "/C", 301, true), Err(RibError::TooManyRemote(3)));
-    assert_eq!(register(&mut rib, &mut fib, "/A", 300, true), Ok(Registration::Updated), "one that exists is renewed");
-    assert_eq!(rib.entry_count(), 2, "what is refused leaves nothing");
+    assert_eq!(
+        register(&mut rib, &mut fib, "/A", 300, true),
+        Ok(Registration::Updated),
+        "an existing route is renewed"
+    );
+    assert_eq!(rib.entry_count(), 2, "a refused route leaves no entry");
     // The router's own routes have no limit, and a remote route that becomes an own route does not count as remote.
     for number in 0..10 {
         assert_eq!(register(&mut rib, &mut fib, &format!("/own/{number}"), 300, false), Ok(Registration::New));
@@ -170,7 +174,7 @@ fn child_inherit_reaches_longer_entries_unless_they_have_the_face() {
         ("/A/D/E", route(302, 1, 0)),
     ]);
     assert_eq!(fib.of("/A/B"), [(300, 2)]);
-    assert_eq!(fib.of("/A/B/C"), [(300, 10), (301, 3)], "the entry between does not pass its own route down");
+    assert_eq!(fib.of("/A/B/C"), [(300, 10), (301, 3)], "a route without child-inherit is not passed to children");
     assert_eq!(fib.of("/A/D/E"), [(300, 10), (302, 1)]);
     assert!(fib.of("/A/D").is_empty(), "names without routes get no FIB entry");
 }
@@ -294,7 +298,7 @@ fn a_walk_sees_every_entry_once() {
     expected.sort();
     assert_eq!(seen, expected);
     for number in [1 << 20, u64::from(u32::MAX), u64::MAX] {
-        let next = rib.visit_entries(Cursor::from_number(number), 7, |_, _| panic!("nothing is behind the end"));
+        let next = rib.visit_entries(Cursor::from_number(number), 7, |_, _| panic!("no entry follows the end"));
         assert_eq!(next, None);
     }
 }

@@ -155,6 +155,6 @@ fn learned_routes_last_ten_minutes_at_most_and_can_be_forgotten() {
         assert!(fixture.fib("/A").is_empty());
         let gone = fixture.management.learn_route(&packet, FaceId(9999));
         assert_eq!(gone, Err(AnnouncementError::Route(RouteError::NoSuchFace)));
-        assert!(fixture.changes().is_empty(), "learned routes are not for keeping");
+        assert!(fixture.changes().is_empty(), "learned routes are not saved");
     });
 }

@@ -117,6 +117,6 @@ fn a_capture_ends_when_nobody_reads_it() {
         tokio::time::sleep(Duration::from_secs(11)).await;
         assert_eq!(take(&fixture, 0).await.code, 404);
         assert!(fixture.router().captured.borrow().is_none());
-        assert_eq!(start(&fixture, &request(5)).await, 200, "the next one");
+        assert_eq!(start(&fixture, &request(5)).await, 200, "another capture can start");
     });
 }

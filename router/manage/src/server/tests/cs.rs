@@ -48,7 +48,7 @@ fn config_changes_the_policy_as_far_as_there_is_memory() {
         let response = config("arc").await;
         assert_eq!(response.code, 500);
         assert!(response.text.starts_with("there is no memory for the policy 'arc', the cache keeps 'lru'"));
-        assert!(fixture.changes().is_empty(), "what was saved is taken back");
+        assert!(fixture.changes().is_empty(), "the saved change is withdrawn");
     });
 }
 

@@ -22,7 +22,7 @@ fn query(dataset: Name) -> Vec<u8> {
 async fn fetch(fixture: &Fixture, dataset: Name) -> (Vec<u8>, u64) {
     fixture.give(&query(dataset.clone()), APP, b"0");
     let first = fixture.wait_for_one().await;
-    assert!(first.no_cache && first.token == b"0", "what is asked after a command shows what it changed");
+    assert!(first.no_cache && first.token == b"0", "a dataset requested after a command shows its change");
     let data = first.data();
     assert_eq!((data.content_type, data.freshness_ms), (content_type::BLOB, Some(1000)));
     assert!(dataset.is_prefix_of(data.name) && data.name.len() == dataset.len() + 2);
@@ -228,7 +228,7 @@ fn long_lists_are_made_as_they_are_fetched_in_bounded_memory() {
         };
         for far in [2000, 2800] {
             ask(far);
-            assert!(fixture.take().is_empty(), "others have their turn");
+            assert!(fixture.take().is_empty(), "other streams are served first");
             assert_eq!(fixture.wait_for_one().await.data().name.last().and_then(|c| c.as_segment()), Some(far));
         }
         ask(0);
@@ -238,7 +238,7 @@ fn long_lists_are_made_as_they_are_fetched_in_bounded_memory() {
         ask(2000);
         assert_eq!(fixture.wait_for_one().await.token, b"s");
         tokio::time::sleep(Duration::from_secs(20)).await;
-        assert_eq!(fixture.management.streams.borrow().sizes(), (0, 0), "and forgotten");
+        assert_eq!(fixture.management.streams.borrow().sizes(), (0, 0), "the streams are forgotten");
     });
 }
 
@@ -258,7 +258,7 @@ fn a_version_is_kept_for_a_second_after_it_was_last_asked_for() {
         tokio::time::sleep(Duration::from_millis(1100)).await;
         fixture.give(&again, APP, b"t");
         assert!(fixture.take().is_empty());
-        assert_eq!(fixture.management.datasets.borrow().next_expiry_ms(), None, "and forgotten");
+        assert_eq!(fixture.management.datasets.borrow().next_expiry_ms(), None, "the dataset is forgotten");
     });
 }
 
@@ -301,6 +301,6 @@ fn odd_dataset_names_get_no_answer() {
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert!(fixture.take().is_empty());
         fixture.give(&query(versioned), APP, b"t");
-        assert_eq!(fixture.take_one().token, b"t", "the version alone finds segment 0");
+        assert_eq!(fixture.take_one().token, b"t", "a name with a version only finds segment 0");
     });
 }

@@ -29,7 +29,7 @@ fn both_forms_of_commands_are_answered_under_their_own_name() {
             assert_eq!(sent.response().code, 200);
             assert_eq!(sent.token, b"12345678");
             assert_eq!(sent.data().name, Interest::decode(&interest).expect("an Interest").name);
-            assert!(sent.no_cache, "answers to local commands stay out of caches");
+            assert!(sent.no_cache, "answers to local commands are not cached");
         }
         assert_eq!(fixture.fib("/A"), [(256, 0)]);
     });
@@ -188,12 +188,12 @@ fn neighbours_command_the_rib_with_a_trusted_key_only() {
             fixture.give(&command, NEIGHBOUR, b"t");
             fixture.take().first().map(|sent| {
                 let code = sent.response().code;
-                assert!(sent.no_cache, "a repeated command finds no old answer in a cache");
+                assert!(sent.no_cache, "answers to commands are not cached");
                 code
             })
         };
         assert_eq!(give("rib", "register", &DigestSigner), Some(403));
-        assert_eq!(give("fib", "add-nexthop", &signer), None, "only the RIB is there");
+        assert_eq!(give("fib", "add-nexthop", &signer), None, "neighbours can use only the RIB");
         assert_eq!(give("rib", "register", &signer), Some(200));
         assert_eq!(fixture.fib("/neighbour/A"), [(257, 0)]);
     });
@@ -247,8 +247,8 @@ fn neighbours_have_routes_for_their_own_face_and_the_names_of_their_key_only() {
         };
         fixture.command("rib", "register", &named("/neighbour/B")).await;
         for verb in ["register", "unregister"] {
-            assert_eq!(give(verb, "/neighbour/B", Some(APP)), 403, "{verb}: the face of another");
-            assert_eq!(give(verb, "/neighbour/B", Some(9999)), 403, "{verb}: the face of nobody");
+            assert_eq!(give(verb, "/neighbour/B", Some(APP)), 403, "{verb}: the face of another peer");
+            assert_eq!(give(verb, "/neighbour/B", Some(9999)), 403, "{verb}: a face that does not exist");
             for prefix in ["/", "/neighbo", "/other", "/localhop", "/localhop/x", "/localhost/x"] {
                 assert_eq!(give(verb, prefix, None), 403, "{verb}: {prefix} is not a name of the key");
                 assert!(fixture.fib(prefix).is_empty(), "{prefix}");
@@ -287,7 +287,7 @@ fn neighbours_have_a_limited_number_of_routes() {
         assert!(refused.text.contains("max_remote_routes_per_face"), "{}", refused.text);
         let face = fixture.router().face(testing::NEIGHBOUR).expect("a face");
         assert_eq!(face.counters.link_drop(namehop_face::counters::LinkDrop::TooManyRoutes), 1);
-        assert!(fixture.changes().is_empty(), "nothing is saved for a refused route");
+        assert!(fixture.changes().is_empty(), "a refused route is not saved");
         assert!(fixture.fib("/neighbour/C").is_empty());
         // Applications on the router's own host are not limited.
         for prefix in ["/a", "/b", "/c", "/d"] {

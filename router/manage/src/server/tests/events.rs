@@ -26,7 +26,7 @@ fn subscribers_follow_event_by_event() {
         let fixture = Fixture::new();
         let face = fixture.router().faces().get(FaceId(257)).expect("there");
         fixture.give(&subscribe(None, 60_000), APP, b"first");
-        assert!(fixture.take().is_empty(), "nothing has happened");
+        assert!(fixture.take().is_empty(), "no event has occurred");
         tokio::time::sleep(Duration::from_secs(30)).await;
         fixture.management.face_event(&FaceEvent::Created(Arc::clone(&face)));
         let sent = fixture.take_one();
@@ -44,7 +44,7 @@ fn subscribers_follow_event_by_event() {
         assert_eq!((sequence, down.kind), (1, FaceEventKind::Down));
         tokio::time::sleep(Duration::from_secs(30)).await;
         fixture.give(&subscribe(Some(2), 60_000), APP, b"late");
-        assert_eq!(event(&fixture.take_one()).1.kind, FaceEventKind::Up, "kept for who is late");
+        assert_eq!(event(&fixture.take_one()).1.kind, FaceEventKind::Up, "recent events are kept for late requests");
     });
 }
 

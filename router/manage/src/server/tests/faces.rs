@@ -26,7 +26,7 @@ fn create_answers_with_the_properties_of_the_new_face() {
             mask: None,
             ..parameters
         };
-        assert_eq!(response.parameters(), Ok(expected), "just the optional properties that were asked for");
+        assert_eq!(response.parameters(), Ok(expected), "only the requested optional properties");
         assert!(flags(&fixture.router().faces().get(FaceId(258)).expect("made")).contains(FaceFlags::RELIABILITY));
         assert_eq!(fixture.changes(), ["created udp4://192.0.2.9:6363"]);
     });
@@ -146,7 +146,7 @@ fn the_routers_own_faces_cannot_be_changed() {
         let response = fixture.command("faces", "update", &parameters).await;
         assert_eq!(response.code, 406, "{}", response.text);
         let face = fixture.router().faces().get(FaceId::INTERNAL).expect("there");
-        assert!(flags(&face).contains(FaceFlags::LOCAL_FIELDS), "management would get no more IncomingFaceId");
+        assert!(flags(&face).contains(FaceFlags::LOCAL_FIELDS), "management needs IncomingFaceId");
     });
 }
 

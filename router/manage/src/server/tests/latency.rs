@@ -17,7 +17,11 @@ fn it_is_measured_of_as_many_packets_as_the_command_says() {
         };
         let one_in = || fixture.router().latency.borrow().one_in;
         assert_eq!((sample(1 << 32).await.0, one_in()), (400, None));
-        assert_eq!(fixture.command("latency", "sample", &ControlParameters::default()).await.code, 400, "of how many?");
+        assert_eq!(
+            fixture.command("latency", "sample", &ControlParameters::default()).await.code,
+            400,
+            "Count is required"
+        );
         assert_eq!((sample(1024).await, one_in()), ((200, Some(1024)), NonZeroU32::new(1024)));
         fixture.router().latency.borrow_mut().data = LatencyCounts(vec![(3_000, 5), (70_000, 1)]);
         let told = items::<LatencyStatus>(&fixture, list("status", "latency")).await;

@@ -52,7 +52,7 @@ fn what_is_no_program_is_refused_and_changes_nothing() {
         }
         assert_eq!(load(&fixture, &signer, &named("/two/components"), b"", 10).code, 400);
         let largest = [0; MAX_COMMAND_FILE_BYTES - 200];
-        assert_eq!(load(&fixture, &signer, &named("/mine"), &largest, 11).code, 409, "it fits into a packet");
+        assert_eq!(load(&fixture, &signer, &named("/mine"), &largest, 11).code, 409, "the file fits into a packet");
         assert!(fixture.changes().is_empty());
     });
 }

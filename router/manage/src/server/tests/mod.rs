@@ -127,7 +127,7 @@ impl Fixture {
 
     fn take_one(&self) -> Sent {
         let mut sent = self.take();
-        assert_eq!(sent.len(), 1, "exactly one answer");
+        assert_eq!(sent.len(), 1, "there must be exactly one answer");
         sent.remove(0)
     }
 
@@ -160,7 +160,7 @@ impl Fixture {
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        panic!("no answer");
+        panic!("the command must be answered");
     }
 
     /// Returns the next hops of a FIB entry as (face, cost), in order of cost.

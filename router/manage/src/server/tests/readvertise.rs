@@ -60,7 +60,7 @@ fn answer(fixture: &Fixture, command: &Command) {
     let name = Interest::decode(&command.interest).expect("an Interest").name.to_owned();
     let content = ControlResponse::new(200, "OK").to_vec();
     let data = DataBuilder::new(name).content(content).sign(&DigestSigner).expect("a Data");
-    let pit_token = PitToken::from_slice(&command.token).expect("the token that came with it");
+    let pit_token = PitToken::from_slice(&command.token).expect("the token of the command");
     let header = LpHeader { pit_token, incoming_face_id: Some(APP), ..LpHeader::default() };
     fixture.management.receive(&lp::encode_packet(&header, Some(&data)));
 }
@@ -79,7 +79,7 @@ async fn unregister(fixture: &Fixture, prefix: &str, face: u64, origin: u64) {
 async fn command(fixture: &Fixture, verb: &str, parameters: ControlParameters) -> u64 {
     let interest = signed_command(names::localhost(), "rib", verb, &parameters.to_vec(), &DigestSigner);
     fixture.give(&interest, APP, b"token");
-    fixture.take_by_token(b"token").expect("an answer at once").response().code
+    fixture.take_by_token(b"token").expect("an immediate answer").response().code
 }
 
 async fn second() {
@@ -92,7 +92,7 @@ fn client_routes_are_readvertised_when_a_daemon_is_there() {
         let fixture = readvertising();
         register(&fixture, "/client", NEIGHBOUR, 65, 7).await;
         register(&fixture, "/app", NEIGHBOUR, 0, 7).await;
-        assert!(sent(&fixture).await.0.is_empty(), "nobody is there");
+        assert!(sent(&fixture).await.0.is_empty(), "no destination has a face yet");
         register(&fixture, "/localhost/nlsr", APP, 128, 0).await;
         assert_eq!(accept_all(&fixture).await, ["register /client 7"]);
         register(&fixture, "/client", APP, 65, 3).await;
@@ -158,7 +158,7 @@ fn the_end_of_an_application_withdraws_its_prefixes() {
         register(&fixture, "/a", NEIGHBOUR, 65, 0).await;
         assert_eq!(accept_all(&fixture).await, ["register /a 0"]);
         second().await;
-        let face = fixture.router().face(testing::NEIGHBOUR).expect("it exists");
+        let face = fixture.router().face(testing::NEIGHBOUR).expect("the face exists");
         fixture.management.face_event(&FaceEvent::Destroyed(face));
         let withdrawn = accept_all(&fixture).await;
         assert!(withdrawn.contains(&"unregister /a".to_owned()), "{withdrawn:?}");
@@ -200,7 +200,7 @@ fn a_command_that_is_lost_or_comes_back_is_sent_again() {
         tokio::time::sleep(Duration::from_secs(2)).await;
         let (words, again) = sent(&fixture).await;
         assert_eq!(words, ["register /a 0"]);
-        assert_ne!(again[0].interest, commands[0].interest, "signed anew");
+        assert_ne!(again[0].interest, commands[0].interest, "a repeated command is signed again");
         tokio::time::sleep(Duration::from_secs(7)).await;
         assert_eq!(accept_all(&fixture).await, ["register /a 0"]);
         let counters = fixture.management.readvertise_status()[0].counters;
@@ -246,7 +246,7 @@ fn a_link_that_comes_back_is_told_everything() {
         register(&fixture, "/localhost/nlsr", APP, 128, 0).await;
         register(&fixture, "/a", NEIGHBOUR, 65, 0).await;
         assert_eq!(accept_all(&fixture).await, ["register /a 0"]);
-        let face = fixture.router().face(testing::APP).expect("it exists");
+        let face = fixture.router().face(testing::APP).expect("the face exists");
         fixture.management.face_event(&FaceEvent::Up(face));
         assert_eq!(accept_all(&fixture).await.iter().filter(|words| *words == "register /a 0").count(), 1);
     });

@@ -21,8 +21,8 @@ fn register_fills_in_the_defaults() {
 
         let zero = ControlParameters { face_id: Some(0), cost: Some(3), ..named("/A") };
         assert_eq!(fixture.command("rib", "register", &zero).await.code, 200);
-        assert_eq!(fixture.fib("/A"), [(256, 3)], "0 is the commander's own face");
-        assert_eq!(fixture.router().added_next_hops.borrow().len(), 1, "no new next hop");
+        assert_eq!(fixture.fib("/A"), [(256, 3)], "0 means the face of the command");
+        assert_eq!(fixture.router().added_next_hops.borrow().len(), 1, "an updated route adds no next hop");
     });
 }
 
@@ -134,7 +134,7 @@ fn the_cheapest_next_hops_win_when_the_fib_entry_is_full() {
         let costs = || fixture.fib("/A").iter().map(|(_, cost)| *cost).collect::<Vec<_>>();
         assert_eq!(costs(), (61..=92).collect::<Vec<_>>());
         fixture.command("rib", "unregister", &route_key("/A", faces[39])).await;
-        assert_eq!(costs(), (62..=93).collect::<Vec<_>>(), "the next one moves in");
+        assert_eq!(costs(), (62..=93).collect::<Vec<_>>(), "the next cheapest hop is used");
         for &face in &faces[8..39] {
             fixture.command("rib", "unregister", &route_key("/A", face)).await;
         }
@@ -153,7 +153,7 @@ fn at_equal_cost_own_routes_come_before_inherited_ones_and_older_ones_first() {
         let faces = |prefix: &str| fixture.fib(prefix).iter().map(|(face, _)| u64::from(*face)).collect::<Vec<_>>();
         fixture.command("rib", "register", &route("/", APP, 0)).await;
         fixture.command("rib", "register", &route("/A", third, 0)).await;
-        assert_eq!(faces("/A"), [third, APP], "although the inherited one has the lower face number");
+        assert_eq!(faces("/A"), [third, APP], "own next hops come before inherited ones");
         fixture.command("rib", "register", &route("/A", NEIGHBOUR, 0)).await;
         assert_eq!(faces("/A"), [third, NEIGHBOUR, APP]);
         fixture.command("rib", "register", &route("/A", APP, 0)).await;
@@ -161,7 +161,7 @@ fn at_equal_cost_own_routes_come_before_inherited_ones_and_older_ones_first() {
         assert_eq!(faces("/A"), [NEIGHBOUR, APP]);
         fixture.command("rib", "unregister", &route_key("/A", APP)).await;
         fixture.command("rib", "register", &route("/A", third, 0)).await;
-        assert_eq!(faces("/A"), [NEIGHBOUR, third, APP], "what is inherited again comes last again");
+        assert_eq!(faces("/A"), [NEIGHBOUR, third, APP], "a next hop that is inherited again comes last");
     });
 }
 

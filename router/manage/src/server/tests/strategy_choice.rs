@@ -45,7 +45,7 @@ fn in_a_large_fib_the_answer_comes_when_all_prefixes_have_the_strategy() {
             let found = (0..40_000u32).filter(|number| {
                 let prefix = name("/A").append_generic(number.to_be_bytes());
                 namehop_hash::hash_prefixes(&namehop_hash::HashKey::new(1, 2), prefix.value(), &mut hashes)
-                    .expect("not too deep");
+                    .expect("the prefix fits the FIB");
                 let found = reader.longest_prefix_match(&hashes, prefix.as_ref());
                 found.strategy().name().to_string().contains(strategy)
             });

@@ -32,7 +32,7 @@ fn wanted(fixture: &Fixture) -> Option<u64> {
 fn packets_are_given_to_whoever_started_the_trace_until_there_were_enough() {
     run(async {
         let fixture = Fixture::new();
-        assert_eq!(take(&fixture).await, (404, vec![]), "nothing was started");
+        assert_eq!(take(&fixture).await, (404, vec![]), "no trace was started");
         for (count, code) in [(0, 400), (1_001, 400), (2, 200), (2, 409)] {
             assert_eq!(start(&fixture, count).await, code, "{count}");
         }
@@ -42,7 +42,7 @@ fn packets_are_given_to_whoever_started_the_trace_until_there_were_enough() {
             fixture.management.traced(worker, &packet(time_ns));
         }
         tokio::task::yield_now().await;
-        assert_eq!(wanted(&fixture), None, "there are enough");
+        assert_eq!(wanted(&fixture), None, "tracing stops at the requested number");
         let response = fixture.command("trace", "take", &ControlParameters::default()).await;
         let packets = decode_items::<TracedPacket>(&response.body).expect("packets");
         let step = |stage: &str, text: &str| TracedStep { stage: stage.to_owned(), text: text.to_owned() };
@@ -55,8 +55,8 @@ fn packets_are_given_to_whoever_started_the_trace_until_there_were_enough() {
             steps: vec![step("pit", "not pending: new entry"), step("drop", "pit-full")],
         };
         assert_eq!(packets, [first.clone(), TracedPacket { time_ns: 6, worker: 1, ..first }]);
-        assert_eq!(take(&fixture).await, (404, vec![]), "all was taken");
-        assert_eq!(start(&fixture, 1).await, 200, "the next one");
+        assert_eq!(take(&fixture).await, (404, vec![]), "all packets were read");
+        assert_eq!(start(&fixture, 1).await, 200, "another trace can start");
     });
 }
 

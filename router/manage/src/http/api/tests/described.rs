@@ -30,7 +30,7 @@ fn the_description_is_the_one_in_the_documentation() {
         std::fs::write(&file, &text).expect("written");
     }
     let documented = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(documented == text, "docs/openapi.json is out of date: 'make openapi' writes it");
+    assert!(documented == text, "docs/openapi.json must match the code: run 'make openapi'");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn the_description_is_complete() {
     }
     let documentation = include_str!("../../../../../../docs/http-api.md");
     for path in description["paths"].as_object().expect("paths").keys() {
-        assert!(documentation.contains(path.as_str()), "docs/http-api.md does not name {path}");
+        assert!(documentation.contains(path.as_str()), "docs/http-api.md must name {path}");
     }
 }
 
@@ -99,7 +99,7 @@ async fn expect(scene: &Scene, done: &mut BTreeSet<String>, method: Method, temp
     let answer = scene.change(method.clone(), path, &body).await;
     assert!(answer.status.is_success(), "{method} {path}: {answer:?}");
     let response = &operation(&description, &method, template)["responses"][answer.status.as_str()];
-    assert!(response.is_object(), "{method} {path}: {} is not described", answer.status);
+    assert!(response.is_object(), "{method} {path}: the description must have {}", answer.status);
     match &response["content"]["application/json"]["schema"] {
         Value::Null => assert!(answer.body.is_empty(), "{method} {path}: {answer:?}"),
         schema => {
@@ -168,7 +168,7 @@ fn answers_are_as_described() {
             for method in item.as_object().expect("operations").keys().map(|method| method.to_ascii_uppercase()) {
                 let request = format!("{method} {}", path.trim_start_matches(ROOT));
                 // Only a whole router can compile programs, so these requests are tested elsewhere.
-                assert!(request.contains("/strategies/loaded") || done.contains(&request), "{request} was not asked");
+                assert!(request.contains("/strategies/loaded") || done.contains(&request), "{request} must be tested");
             }
         }
         // Errors are described as well.

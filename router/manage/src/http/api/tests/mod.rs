@@ -103,7 +103,8 @@ impl Scene {
 }
 
 fn management() -> Rc<Management<FakeRouter>> {
-    let authenticator = Authenticator::new(&SecurityConfig::default()).expect("no certificates");
+    let authenticator =
+        Authenticator::new(&SecurityConfig::default()).expect("settings without certificates are valid");
     Management::new(FakeRouter::default(), authenticator, |_| {})
 }
 

@@ -26,7 +26,7 @@ async fn follow(scene: &Scene, path: &str, limit: usize, key: &str) -> (BTreeMap
         }
         let Some(next) = page["next"].as_str() else { return (seen, lengths) };
         after = format!("&after={next}");
-        assert!(lengths.len() < 10 * ENTRIES, "no end");
+        assert!(lengths.len() < 10 * ENTRIES, "the pages must end");
     }
 }
 
@@ -90,7 +90,7 @@ fn entries_that_stay_are_listed_while_others_come_and_go() {
                     fib.set_nexthops(prefix.as_ref(), &[]).expect("removed");
                 }
             });
-            assert!(turn < 1000, "no end");
+            assert!(turn < 1000, "the pages must end");
         }
         for number in (0..ENTRIES).step_by(2) {
             assert!(seen.contains_key(&format!("\"/p{}/{number}\"", number % 10)), "{number}");

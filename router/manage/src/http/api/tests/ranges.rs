@@ -145,13 +145,13 @@ fn each_parameter_is_taken_within_its_range_and_refused_beyond() {
                         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                         is_taken(&scene, &method, &path.replace("{id}", &text), &query, &body).await
                     } else {
-                        assert!(query.get(name).is_some(), "{method} {path}: {name} is not checked");
+                        assert!(query.get(name).is_some(), "{method} {path}: the test must have a value for {name}");
                         let mut query = query.clone();
                         query[name] = value.clone();
                         is_taken(&scene, &method, &concrete, &query, &body).await
                     };
                     if is_right != is_valid {
-                        wrong.push(format!("{method} {path} {name}={value}: taken is {is_right}"));
+                        wrong.push(format!("{method} {path} {name}={value}: valid is {is_right}"));
                     }
                 }
             }
@@ -163,7 +163,10 @@ fn each_parameter_is_taken_within_its_range_and_refused_beyond() {
             }
             for (name, schema) in &properties {
                 let (valid, invalid) = values(resolved(schema, &description), &mut runner);
-                assert!(valid.is_empty() || body.get(name).is_some(), "{method} {path}: {name} is not checked");
+                assert!(
+                    valid.is_empty() || body.get(name).is_some(),
+                    "{method} {path}: the test must have a value for {name}"
+                );
                 for (value, is_valid) in
                     valid.iter().map(|value| (value, true)).chain(invalid.iter().map(|value| (value, false)))
                 {
@@ -172,7 +175,7 @@ fn each_parameter_is_taken_within_its_range_and_refused_beyond() {
                     body[name] = value.clone();
                     let is_right = is_taken(&scene, &method, &concrete, &query, &body).await;
                     if is_right != is_valid {
-                        wrong.push(format!("{method} {path} {name}: {value}: taken is {is_right}"));
+                        wrong.push(format!("{method} {path} {name}: {value}: valid is {is_right}"));
                     }
                 }
             }

@@ -45,7 +45,7 @@ fn check(value: &Value, schema: &Value, description: &Value, is_whole: bool) -> 
         _ => false,
     };
     if !types.iter().any(is) {
-        return Err(format!("{value} is none of {types:?}"));
+        return Err(format!("{value} is not one of {types:?}"));
     }
     for item in value.as_array().into_iter().flatten() {
         check(item, &schema["items"], description, true)?;
@@ -106,5 +106,8 @@ fn what_is_not_as_described_is_found() {
     assert!(fault(&json!({"n": 1, "m": 2}), &both, &description).is_some());
     assert!(fault(&json!({"n": 1, "o": 2}), &both, &description).is_some());
     let closed = json!({"allOf": [{"type": "object", "properties": {"n": {}}, "additionalProperties": false}, {"type": "object", "properties": {"m": {}}}]});
-    assert!(fault(&json!({"n": 1, "m": 2}), &closed, &description).is_some(), "no part allows what another one has");
+    assert!(
+        fault(&json!({"n": 1, "m": 2}), &closed, &description).is_some(),
+        "no part allows properties of another part"
+    );
 }

@@ -56,7 +56,7 @@ fn the_answer_comes_when_there_are_enough_packets() {
         let schema =
             &operation(&description, &Method::POST, "/trace")["responses"]["200"]["content"]["application/json"];
         assert_eq!(fault(&answer.json(), &schema["schema"], &description), None);
-        assert!(scene.router().traced.borrow().is_none(), "workers have stopped");
+        assert!(scene.router().traced.borrow().is_none(), "the workers must stop tracing");
     });
 }
 
@@ -86,10 +86,10 @@ fn a_trace_has_limits_and_needs_the_token() {
         for (body, text) in [
             (json!({}), "name"),
             (json!({"name": "/%"}), "name"),
-            (json!({"name": "/", "count": 0}), "count is from 1 to 1000"),
-            (json!({"name": "/", "count": most}), "count is from 1 to 1000"),
-            (json!({"name": "/", "seconds": -1}), "seconds is from 0 to 20"),
-            (json!({"name": "/", "seconds": 20.1}), "seconds is from 0 to 20"),
+            (json!({"name": "/", "count": 0}), "count must be from 1 to 1000"),
+            (json!({"name": "/", "count": most}), "count must be from 1 to 1000"),
+            (json!({"name": "/", "seconds": -1}), "seconds must be from 0 to 20"),
+            (json!({"name": "/", "seconds": 20.1}), "seconds must be from 0 to 20"),
             (json!({"name": "/", "packets": 1}), "unknown field"),
         ] {
             let answer = scene.change(Method::POST, "/trace", &body.to_string()).await;
@@ -101,6 +101,6 @@ fn a_trace_has_limits_and_needs_the_token() {
         assert_eq!(stranger.status, StatusCode::UNAUTHORIZED);
         assert!(scene.router().traced.borrow().is_none());
         let count = &described()["components"]["schemas"]["NewTrace"]["properties"]["count"]["maximum"];
-        assert_eq!(*count, json!(MAX_TRACED_PACKETS), "the description says the same");
+        assert_eq!(*count, json!(MAX_TRACED_PACKETS), "the description has the same limit");
     });
 }
