@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(path, folder.path().join("state.json.api-token"));
         let first = fs::read_to_string(&path).expect("readable");
         assert_eq!((first.len(), first.ends_with('\n')), (2 * RANDOM_BYTES + 1, true));
-        assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, MODE);
+        assert_eq!(fs::metadata(&path).expect("exists").permissions().mode() & 0o777, MODE);
         of(&config).expect("kept").expect("kept");
         assert_eq!(fs::read_to_string(&path).expect("readable"), first, "a restart keeps the token");
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "no temporary file remains");
@@ -188,7 +188,7 @@ mod tests {
         symlink(&foreign, &path).expect("linked");
         assert_ne!(kept_or_made(&path).expect("made"), "x".repeat(64));
         assert_eq!(fs::read_to_string(&foreign).expect("readable"), "x".repeat(64));
-        assert!(fs::symlink_metadata(&path).expect("there").is_file());
+        assert!(fs::symlink_metadata(&path).expect("exists").is_file());
     }
 
     #[test]

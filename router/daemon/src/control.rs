@@ -54,7 +54,7 @@ pub struct Control {
 
 impl Control {
     /// Creates the control plane. `channels` are the addresses that the router listens on.
-    #[expect(clippy::too_many_arguments, reason = "the parts of a router, each of a type of its own")]
+    #[expect(clippy::too_many_arguments, reason = "the parts of a router have different types")]
     pub fn new(
         faces: Arc<FaceTable>,
         sockets: mpsc::Sender<SocketCommand>,

@@ -168,7 +168,12 @@ mod tests {
     fn interfaces_are_those_of_the_configuration() {
         let uri = |text: &str| text.parse::<FaceUri>().expect("a FaceUri");
         let by_default = policy("");
-        assert!(by_default.check(&uri("dev://eth1")).expect_err("none").contains("`interfaces`"));
+        assert!(
+            by_default
+                .check(&uri("dev://eth1"))
+                .expect_err("no interface is allowed by default")
+                .contains("`interfaces`")
+        );
         let listed = policy(
             "[ports]\ninterfaces = [\"eth1\"]\n[[port]]\nuri = \"dev://eth2\"\n[[face]]\nuri = \
              \"ether://[08:00:27:01:01:01]\"\nlocal = \"dev://eth3\"",

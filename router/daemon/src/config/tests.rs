@@ -21,7 +21,7 @@ fn every_key_is_documented() {
     for (section, keys) in &written {
         let Some(keys) = keys.as_table() else { continue };
         for key in keys.keys() {
-            assert!(documented[section].get(key).is_some(), "[{section}] {key} is not in default.toml");
+            assert!(documented[section].get(key).is_some(), "default.toml must have [{section}] {key}");
         }
     }
 }
@@ -121,7 +121,7 @@ fn a_missing_file_is_named() {
 #[test]
 fn the_documentation_shows_the_same_defaults() {
     let documentation = include_str!("../../../../docs/configuration.md");
-    assert!(documentation.contains(DEFAULT_TOML), "docs/configuration.md does not hold default.toml");
+    assert!(documentation.contains(DEFAULT_TOML), "docs/configuration.md must hold default.toml");
 }
 
 /// Loads a file from `folder` with the checks against this host; the error is without the folder's path.
@@ -230,7 +230,7 @@ fn files_that_cannot_be_read_say_what_to_do() {
     let folder = tempfile::tempdir().expect("folder");
     let error = Config::load(folder.path()).expect_err("a folder").to_string();
     assert!(error.contains("name a file, not a folder"), "{error}");
-    let error = Config::read(&folder.path().join("absent")).expect_err("absent").to_string();
+    let error = Config::read(&folder.path().join("absent")).expect_err("a missing file is an error").to_string();
     assert!(error.contains("namehop config show"), "{error}");
 }
 

@@ -164,7 +164,7 @@ pub(super) mod tests {
         fake.zone("intel-rapl:2", "psys", "1000", "50");
         fake.zone("intel-rapl-mmio:0", "package-0", "1000", "20");
         fs::create_dir(fake.root().join("intel-rapl")).expect("made");
-        let mut powercap = Powercap::find(fake.root()).expect("readable").expect("there");
+        let mut powercap = Powercap::find(fake.root()).expect("readable").expect("counters");
         fake.zone("intel-rapl:0", "package-0", "1000", "25");
         fake.zone("intel-rapl:0:1", "dram", "1000", "31");
         let expected =
@@ -177,7 +177,7 @@ pub(super) mod tests {
     fn counters_start_again_from_zero() {
         let fake = FakePowercap::new();
         fake.zone("intel-rapl:0", "package-0", "262143328850", "262143328000");
-        let mut powercap = Powercap::find(fake.root()).expect("readable").expect("there");
+        let mut powercap = Powercap::find(fake.root()).expect("readable").expect("counters");
         fake.zone("intel-rapl:0", "package-0", "262143328850", "150");
         assert_eq!(energies(&mut powercap), [("package-0".to_owned(), 1000)]);
         // The last value is above the range: only the count since 0 is known.
@@ -188,9 +188,9 @@ pub(super) mod tests {
     fn counters_may_vanish() {
         let fake = FakePowercap::new();
         fake.zone("intel-rapl:0", "package-0", "1000", "1");
-        let mut powercap = Powercap::find(fake.root()).expect("readable").expect("there");
+        let mut powercap = Powercap::find(fake.root()).expect("readable").expect("counters");
         fake.remove("intel-rapl:0");
-        let error = powercap.read().expect_err("gone");
+        let error = powercap.read().expect_err("a removed counter is an error");
         assert_eq!(error.source.kind(), io::ErrorKind::NotFound);
         assert!(error.to_string().contains("intel-rapl:0/energy_uj"), "{error}");
         assert!(Powercap::find(fake.root()).expect("readable").is_none());

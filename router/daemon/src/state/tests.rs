@@ -61,7 +61,7 @@ fn changes_are_there_after_reopening_without_any_closing() {
     // Dropping the journal writes nothing, so this is like killing the process; only the lock must be released.
     drop(journal);
     for _ in 0..2 {
-        let (_journal, state) = Journal::open(&path).expect("again");
+        let (_journal, state) = Journal::open(&path).expect("reopens");
         assert_eq!(state, expected);
         assert_eq!(state.routes.len(), 1);
         assert_eq!(state.strategies["/z"], None);
@@ -156,7 +156,7 @@ fn a_long_journal_is_rewritten_while_it_grows() {
     }
     journal.append(&route("/last", "f", 1)).expect("append");
     drop(journal);
-    let (_journal, state) = Journal::open(&path).expect("again");
+    let (_journal, state) = Journal::open(&path).expect("reopens");
     assert_eq!(state.routes.len() as u64, cost + 2);
     let key = RouteKey { prefix: format!("/{long}"), face: "f".into(), local: None };
     assert_eq!(state.routes[&key].cost, cost);
@@ -200,7 +200,7 @@ fn a_deleted_or_replaced_file_comes_back_with_the_next_change() {
     assert_eq!(files(folder.path()), ["state.json", "state.json.lock"]);
     assert!(matches!(Journal::open(&path), Err(StateError::InUse { .. })));
     drop(journal);
-    let (_journal, state) = Journal::open(&path).expect("again");
+    let (_journal, state) = Journal::open(&path).expect("reopens");
     assert_eq!(prefixes(&state), ["/a", "/b", "/c", "/d"]);
 }
 
@@ -215,7 +215,7 @@ fn a_deleted_file_comes_back_without_a_change() {
     assert_eq!(files(folder.path()), ["state.json", "state.json.lock"]);
     assert!(matches!(Journal::open(&path), Err(StateError::InUse { .. })));
     drop(journal);
-    assert_eq!(prefixes(&Journal::open(&path).expect("again").1), ["/a"]);
+    assert_eq!(prefixes(&Journal::open(&path).expect("reopens").1), ["/a"]);
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn a_lock_that_another_router_took_meanwhile_is_respected() {
     assert!(matches!(first.append(&route("/b", "f", 1)), Err(StateError::InUse { .. })));
     second.append(&route("/c", "f", 1)).expect("append");
     drop((first, second));
-    assert_eq!(prefixes(&Journal::open(&path).expect("again").1), ["/a", "/c"]);
+    assert_eq!(prefixes(&Journal::open(&path).expect("reopens").1), ["/a", "/c"]);
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn what_others_do_to_the_file_costs_no_later_change() {
             .expect("cut");
         journal.append(&route("/b", "f", 1)).expect("append");
         drop(journal);
-        assert_eq!(prefixes(&Journal::open(&path).expect("again").1), ["/b"], "{text:?}");
+        assert_eq!(prefixes(&Journal::open(&path).expect("reopens").1), ["/b"], "{text:?}");
     }
 }
 
@@ -263,7 +263,7 @@ fn a_change_that_does_not_come_about_is_taken_back() {
     journal.keep();
     journal.withdraw().expect("nothing");
     drop(journal);
-    assert_eq!(prefixes(&Journal::open(&path).expect("again").1), ["/a", "/c", "/d"]);
+    assert_eq!(prefixes(&Journal::open(&path).expect("reopens").1), ["/a", "/c", "/d"]);
 }
 
 #[test]
@@ -287,13 +287,13 @@ fn links_lead_nowhere_and_files_are_the_owners_alone() {
         assert!(matches!(Journal::open(&path), Err(StateError::Io { .. })), "{name}");
         fs::remove_file(&place).expect("removed");
     }
-    assert_eq!(fs::read_to_string(&victim).expect("there"), "precious");
+    assert_eq!(fs::read_to_string(&victim).expect("exists"), "precious");
     // A lock file with permissions for others loses these permissions.
     let lock = path.with_extension("json.lock");
     fs::write(&lock, "").expect("written");
     fs::set_permissions(&lock, fs::Permissions::from_mode(0o644)).expect("mode");
     let _journal = Journal::open(&path).expect("opens");
-    assert_eq!(fs::metadata(&lock).expect("there").permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(&lock).expect("exists").permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn the_journal_knows_which_faces_it_speaks_of() {
     for _ in 0..2 {
         assert_eq!(["a", "b", "c"].map(|uri| journal.knows_face(uri)), [true, true, false]);
         drop(journal);
-        journal = Journal::open(&path).expect("again").0;
+        journal = Journal::open(&path).expect("reopens").0;
     }
 }
 
@@ -333,7 +333,7 @@ fn saved_expiries_follow_the_clock_when_it_is_set() {
     journal.append(&Record::ClockSet(REAL as i64)).expect("append");
     journal.append(&record("/b", Some(REAL + 100_000))).expect("append");
     drop(journal);
-    let (_journal, state) = Journal::open(&path).expect("again");
+    let (_journal, state) = Journal::open(&path).expect("reopens");
     let remaining = |now_unix_ms| -> Vec<_> {
         state.routes.values().map(|terms| terms.remaining_ms(now_unix_ms).expect("expires")).collect()
     };
@@ -363,7 +363,7 @@ fn a_file_that_others_may_have_written_is_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("state.json.own");
     open_own(&path, false).expect("made");
-    assert_eq!(fs::metadata(&path).expect("there").mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(&path).expect("exists").mode() & 0o777, 0o600);
     fs::write(&path, "7").expect("written");
     open_own(&path, false).expect("kept");
     assert_eq!(fs::read_to_string(&path).expect("readable"), "7");
@@ -375,6 +375,6 @@ fn a_file_that_others_may_have_written_is_replaced() {
     fs::remove_file(&path).expect("removed");
     symlink(&foreign, &path).expect("linked");
     open_own(&path, false).expect("made");
-    assert!(fs::symlink_metadata(&path).expect("there").is_file());
+    assert!(fs::symlink_metadata(&path).expect("exists").is_file());
     assert_eq!(fs::read_to_string(&foreign).expect("readable"), "9");
 }

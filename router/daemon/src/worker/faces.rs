@@ -265,7 +265,7 @@ mod tests {
         faces.add(&first, Output::Control);
         agree(&mut faces, first.id(), true);
         assert!(
-            matches!(faces.records.get(first.id()).expect("there").output, Output::Sockets),
+            matches!(faces.records.get(first.id()).expect("exists").output, Output::Sockets),
             "a face is added once"
         );
         faces.add(&second, Output::Sockets);
@@ -291,7 +291,7 @@ mod tests {
             face.set_up(is_up);
             faces.note_link(face.id());
             assert_eq!(faces.engine.is_face_up(face.id()), Some(is_up));
-            assert_eq!(faces.records.get(face.id()).expect("there").info.is_up, is_up);
+            assert_eq!(faces.records.get(face.id()).expect("exists").info.is_up, is_up);
         }
         faces.remove(face.id());
         faces.note_link(face.id());

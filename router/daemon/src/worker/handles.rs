@@ -223,7 +223,7 @@ mod tests {
         for (total, workers) in [(0, 3), (1, 3), (10, 3), (65_536, 7), (5, 1)] {
             let shares: Vec<usize> = (0..workers).map(|worker| share(total, worker, workers)).collect();
             assert_eq!(shares.iter().sum::<usize>(), total);
-            assert!(shares.iter().max().expect("some") - shares.iter().min().expect("some") <= 1, "{shares:?}");
+            assert!(shares.iter().max().expect("a worker") - shares.iter().min().expect("a worker") <= 1, "{shares:?}");
         }
     }
 }

@@ -37,7 +37,10 @@ fn defines(file: &Path, function: &str) -> bool {
 
 #[test]
 fn an_interests_way_is_as_documented() {
-    let section = DOCUMENTATION.split("\n## ").find(|section| section.starts_with("An Interest's way")).expect("there");
+    let section = DOCUMENTATION
+        .split("\n## ")
+        .find(|section| section.starts_with("An Interest's way"))
+        .expect("docs/architecture.md has this section");
     let mut sources = Vec::new();
     for folder in FOLDERS {
         for entry in fs::read_dir(Path::new(ROOT).join(folder)).expect("a folder of crates") {

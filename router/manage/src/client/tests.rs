@@ -193,7 +193,7 @@ fn events_are_followed_without_losing_any() {
     run(async {
         let direct = Direct::new();
         let fixture = Rc::clone(&direct.fixture);
-        let face = fixture.router().faces().get(FaceId(257)).expect("there");
+        let face = fixture.router().faces().get(FaceId(257)).expect("exists");
         let happen = tokio::task::spawn_local(async move {
             tokio::time::sleep(Duration::from_secs(100)).await;
             for _ in 0..3 {

@@ -50,7 +50,7 @@ async fn the_server_answers_over_http() {
 async fn a_failing_snapshot_is_a_server_error() {
     let server = listening();
     let address = server.local_address();
-    let task = tokio::spawn(server.run(|| panic!("no snapshot today")));
+    let task = tokio::spawn(server.run(|| panic!("no snapshot")));
     assert!(get(address, "/metrics").await.starts_with("HTTP/1.1 500"));
     task.abort();
 }
@@ -58,7 +58,7 @@ async fn a_failing_snapshot_is_a_server_error() {
 #[tokio::test]
 async fn a_taken_port_is_named() {
     let first = listening();
-    let error = BoundHttp::new(first.local_address()).expect_err("taken");
+    let error = BoundHttp::new(first.local_address()).expect_err("the port is in use");
     assert!(error.to_string().contains(&first.local_address().port().to_string()), "{error}");
     let missing = SocketAddr::from(([192, 0, 2, 1], 0));
     assert_eq!(BoundHttp::new(missing).expect("waits").local_address().ip(), missing.ip());

@@ -83,7 +83,7 @@ fn the_addresses_of_a_port_must_make_sense() {
     let far = format!(
         "{port}addresses = [\"192.0.2.1/24\"]\n[[face]]\nuri = \"udp4://203.0.113.7:6363\"\nlocal = \"dev://eth1\"\n"
     );
-    assert!(parse(&far).expect_err("far").contains("`gateways`"));
+    assert!(parse(&far).expect_err("a remote peer needs a gateway").contains("`gateways`"));
 }
 
 #[test]

@@ -113,7 +113,7 @@ impl Bench {
         let mut names = (0..).map(|number| format!("/a/n{number}/x").parse::<Name>().expect("a name"));
         names
             .find(|name| self.dispatch.entry_of(name.value()).is_some_and(|(_, owner)| usize::from(owner) == worker))
-            .expect("some")
+            .expect("a name of this worker")
     }
 
     fn give(&self, worker: usize, face: &Face, frame: &[u8]) {
@@ -287,7 +287,7 @@ fn frames_of_further_queues_leave_room_for_packets() {
     let drops = Arc::clone(&bench.table);
     let handover = bench.workers[0].handover.as_mut().expect("several workers");
     for _ in 0..RING_OTHERS {
-        let frame = bench.pool.copy_of(b"whatever somebody sends").expect("buffer");
+        let frame = bench.pool.copy_of(b"an arbitrary frame").expect("buffer");
         handover.hand_over(bench.now, 1, Handed::Frame(PortId(3), frame), drops.link_drops());
     }
     let lost = (RING_OTHERS - room_for_frames) as u64;

@@ -220,10 +220,10 @@ fn prefixes_beyond_the_limit_are_left_out_until_there_is_room() {
     assert_eq!((announcer.prefix_count(), announcer.counters().left_out), (8, 1));
     exchange(&mut announcer, 0, Outcome::Accepted);
     for number in 0..3 {
-        assert!(!announcer.take_room_for_more(), "{number} of eight are gone");
+        assert!(!announcer.take_room_for_more(), "{number} of eight are withdrawn");
         announcer.want(name("/a").append_segment(number).as_ref(), None, 2_000);
         exchange(&mut announcer, 2_000, Outcome::Accepted);
     }
     assert!(announcer.take_room_for_more());
-    assert!(!announcer.take_room_for_more(), "said once");
+    assert!(!announcer.take_room_for_more(), "room is reported once");
 }

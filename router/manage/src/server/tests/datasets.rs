@@ -86,7 +86,7 @@ fn drops_are_listed_by_reason_in_total_and_by_face() {
         let mut engine = EngineStatus::default();
         engine.counters.drops[DropReason::PitFull] = 5;
         fixture.router().engine.set(engine);
-        let face = fixture.router().faces().get(FaceId(257)).expect("there");
+        let face = fixture.router().faces().get(FaceId(257)).expect("exists");
         face.counters.worker(0).engine_drops.set(DropReason::PitFull as u8, 1);
         face.counters.count_transport_drop(LinkDrop::SendFailed);
         let drops: Vec<DropCount> = items(&fixture, list("status", "drops")).await;

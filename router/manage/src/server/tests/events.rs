@@ -24,7 +24,7 @@ fn event(sent: &Sent) -> (u64, FaceEventNotification) {
 fn subscribers_follow_event_by_event() {
     run(async {
         let fixture = Fixture::new();
-        let face = fixture.router().faces().get(FaceId(257)).expect("there");
+        let face = fixture.router().faces().get(FaceId(257)).expect("exists");
         fixture.give(&subscribe(None, 60_000), APP, b"first");
         assert!(fixture.take().is_empty(), "no event has occurred");
         tokio::time::sleep(Duration::from_secs(30)).await;
@@ -52,7 +52,7 @@ fn subscribers_follow_event_by_event() {
 fn a_new_subscriber_gets_the_newest_only_while_it_is_fresh() {
     run(async {
         let fixture = Fixture::new();
-        let face = fixture.router().faces().get(FaceId(257)).expect("there");
+        let face = fixture.router().faces().get(FaceId(257)).expect("exists");
         fixture.management.face_event(&FaceEvent::Created(Arc::clone(&face)));
         fixture.management.face_event(&FaceEvent::Down(Arc::clone(&face)));
         fixture.give(&subscribe(None, 4000), APP, b"a");
@@ -69,7 +69,7 @@ fn a_new_subscriber_gets_the_newest_only_while_it_is_fresh() {
 fn interests_that_ended_are_not_answered() {
     run(async {
         let fixture = Fixture::new();
-        let face = fixture.router().faces().get(FaceId(257)).expect("there");
+        let face = fixture.router().faces().get(FaceId(257)).expect("exists");
         fixture.give(&subscribe(None, 1000), APP, b"a");
         fixture.give(&subscribe(Some(0), 5000), APP, b"b");
         fixture.give(&subscribe(Some(7), 5000), APP, b"c");
@@ -86,7 +86,7 @@ fn interests_that_ended_are_not_answered() {
 fn old_events_are_forgotten_one_by_one() {
     run(async {
         let fixture = Fixture::new();
-        let face = fixture.router().faces().get(FaceId(257)).expect("there");
+        let face = fixture.router().faces().get(FaceId(257)).expect("exists");
         for _ in 0..1030 {
             fixture.management.face_event(&FaceEvent::Up(Arc::clone(&face)));
         }
@@ -104,7 +104,7 @@ fn a_destroyed_face_takes_its_routes_along() {
         let fixture = Fixture::new();
         fixture.command("rib", "register", &named("/A")).await;
         fixture.command("fib", "add-nexthop", &named("/B")).await;
-        let face = fixture.router().faces().remove(FaceId(256)).expect("there");
+        let face = fixture.router().faces().remove(FaceId(256)).expect("exists");
         fixture.management.face_event(&FaceEvent::Destroyed(Arc::clone(&face)));
         assert!(fixture.fib("/A").is_empty() && fixture.fib("/B").is_empty());
         fixture.management.face_event(&FaceEvent::Destroyed(face));

@@ -127,7 +127,7 @@ fn update_changes_all_or_nothing() {
         let response = fixture.command("faces", "update", &bad).await;
         let refused = ControlParameters { face_id: None, face_persistency: None, ..bad };
         assert_eq!((response.code, response.parameters()), (409, Ok(refused)));
-        let face = fixture.router().faces().get(FaceId(257)).expect("there");
+        let face = fixture.router().faces().get(FaceId(257)).expect("exists");
         assert_eq!(face.persistency(), FacePersistency::Permanent, "nothing changed");
         assert!(fixture.changes().is_empty());
     });
@@ -145,7 +145,7 @@ fn the_routers_own_faces_cannot_be_changed() {
             ControlParameters { face_id: Some(1), flags: Some(0), mask: Some(1), ..ControlParameters::default() };
         let response = fixture.command("faces", "update", &parameters).await;
         assert_eq!(response.code, 406, "{}", response.text);
-        let face = fixture.router().faces().get(FaceId::INTERNAL).expect("there");
+        let face = fixture.router().faces().get(FaceId::INTERNAL).expect("exists");
         assert!(flags(&face).contains(FaceFlags::LOCAL_FIELDS), "management needs IncomingFaceId");
     });
 }

@@ -126,7 +126,7 @@ fn routes_stand_beside_loaded_next_hops_and_a_face_takes_both_with_it() {
         fixture.management.remove_route(prefix.as_ref(), FaceId(NEIGHBOUR as u32), origin::STATIC);
         assert_eq!(fixture.fib("/loaded/1"), [(256, 3)]);
 
-        let face = fixture.router().faces().remove(FaceId(NEIGHBOUR as u32)).expect("there");
+        let face = fixture.router().faces().remove(FaceId(NEIGHBOUR as u32)).expect("exists");
         fixture.management.face_event(&FaceEvent::Destroyed(face));
         // Commands are answered while the search through all prefixes runs.
         assert_eq!(fixture.command("fib", "add-nexthop", &named("/x")).await.code, 200);

@@ -22,7 +22,7 @@ fn nothing_changes_that_cannot_be_saved() {
             ..named(prefix)
         };
         assert_eq!(fixture.command("strategy-choice", "set", &choice("/kept", "multicast")).await.code, 200);
-        let neighbour = fixture.router().face(testing::NEIGHBOUR).expect("there");
+        let neighbour = fixture.router().face(testing::NEIGHBOUR).expect("exists");
         let before =
             (neighbour.persistency(), neighbour.mtu_bytes(), flags(&neighbour), fixture.router().cs_info().await);
         let faces = fixture.router().faces().snapshot().len();

@@ -27,7 +27,7 @@ fn nobody_gets_what_was_cached_before_names_were_elsewhere() {
     let other: Name = (0..)
         .map(|number| format!("/a/other{number}").parse().expect("a name"))
         .find(|other: &Name| bench.dispatch.entry_of(other.value()).is_some_and(|(_, owner)| owner == 1))
-        .expect("some");
+        .expect("a name of this worker");
     let entry = entry_of(&bench, &name);
     for (nonce, name) in [&name, &beside, &other].into_iter().enumerate() {
         let [(_, token, _)] = ask(&mut bench, &consumer, name, nonce as u32 + 1)[..] else { panic!("one Interest") };
