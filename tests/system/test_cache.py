@@ -122,7 +122,7 @@ def test_mistakes_are_explained(tmp_path):
     for arguments, reason in [
         (["--trace", damaged, "--capacity", "1"], b"ends within a record"),
         (["--trace", tmp_path / "none", "--capacity", "1"], b"No such file"),
-        (["--trace", damaged, "--capacity", "1%"], b"give --capacity as a number"),
+        (["--trace", damaged, "--capacity", "1%"], b"--capacity in percent needs --workload"),
         (["--workload", "web", "--capacity", "1", "--policy", "filter:threshold=0"], b"a number from 1 to 65535"),
     ]:
         done = subprocess.run([PROGRAM, "cache", "simulate", *arguments], capture_output=True, timeout=60)

@@ -44,7 +44,7 @@ def outcome(process):
     _, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     words = err.splitlines()[-1].split()
-    assert words[1:3] == ["frames", "captured,"] and words[4] == "lost", err
+    assert words[1:3] == ["frames", "captured,"] and words[4] == "dropped", err
     return int(words[0]), int(words[3])
 
 
@@ -128,7 +128,7 @@ def test_a_pipe_gets_it_and_refusals_say_why(router, tmp_path):
     piped.write_bytes(out)
     assert len(tshark(piped, "frame.number")) == 3
     timed = router.namehop("capture", "-w", str(tmp_path / "timed"), "--duration", "100ms")
-    assert "0 frames captured, 0 lost" in timed.stderr and tshark(tmp_path / "timed", "frame.number") == []
+    assert "0 frames captured, 0 dropped" in timed.stderr and tshark(tmp_path / "timed", "frame.number") == []
     gone = router.namehop("capture", "-w", str(tmp_path / "x"), "--face", "99999", check=False)
     assert gone.returncode == 1 and "face list" in gone.stderr
     unwritable = router.namehop("capture", "-w", str(tmp_path / "no" / "folder"), check=False)

@@ -79,7 +79,7 @@ def test_a_sample_is_as_large_as_was_asked_for(make_router, tmp_path):
 def test_watching_shows_what_was_added(router, tmp_path):
     router.namehop("latency", "--sample", "1")
     watching = router.spawn("latency", "--watch", "--interval", "1.2s", "--json", text=True)
-    assert watching.stderr.readline().startswith("every ")
+    assert watching.stderr.readline().startswith("updating every ")
     with published(router, "/watched", object_of(tmp_path, 20)):
         router.namehop("cat", "/watched")
     seen = 0

@@ -39,7 +39,7 @@ def test_prefixes_are_registered_again_after_a_restart(make_router, tmp_path, na
     assert application.returncode == 0
     errors = errors.decode()
     # A line for each loss, and one when it is over, however many attempts there were.
-    assert errors.count("lost the forwarder") == errors.count("registered /again again") == 3, errors
+    assert errors.count("lost the connection to the forwarder") == errors.count("registered /again again") == 3, errors
     assert "/again" not in router.namehop("route", "list").stdout
 
 
@@ -49,7 +49,7 @@ def test_commands_may_end_with_their_router(make_router):
     wait_for_route(router, "/again")
     router.stop()
     _, errors = application.communicate(timeout=PATIENCE)
-    assert application.returncode != 0 and b"lost the forwarder" in errors
+    assert application.returncode != 0 and b"lost the connection to the forwarder" in errors
 
 
 def test_a_command_that_waits_for_its_router_can_be_interrupted(make_router):
@@ -58,6 +58,6 @@ def test_a_command_that_waits_for_its_router_can_be_interrupted(make_router):
     wait_for_route(router, "/again")
     router.stop()
     assert b"serving" in application.stderr.readline()
-    assert b"lost the forwarder" in application.stderr.readline()
+    assert b"lost the connection to the forwarder" in application.stderr.readline()
     application.send_signal(signal.SIGINT)
     assert application.wait(PATIENCE) == 0

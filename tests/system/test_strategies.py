@@ -49,7 +49,7 @@ def ping(router):
 
 def test_a_strategy_is_loaded_replaced_restored_and_unloaded(router, tmp_path):
     hedge = compile_strategy(tmp_path, SDK / "examples/hedge.c", "hedge")
-    assert "strategy hedge is loaded" in load(router, hedge).stdout
+    assert "strategy hedge loaded" in load(router, hedge).stdout
     router.namehop("strategy", "set", "/served", "hedge/v=1/patience~30")
     full = "/localhost/nfd/strategy/hedge/v=1/patience~30"
     assert choices(router)["/served"] == full
@@ -170,7 +170,7 @@ def test_the_configuration_loads_strategies_and_says_who_uses_them(make_router, 
         assert ping(router).returncode == 0
     refused = router.namehop("strategy", "load", large, check=False)
     assert refused.returncode == 1 and "--token" in refused.stderr
-    assert "strategy large is loaded" in load(router, large, "--name", "large").stdout
+    assert "strategy large loaded" in load(router, large, "--name", "large").stdout
     router.namehop("strategy", "unload", "large")
     # What is done at run time counts more, and outlives a restart.
     reject = compile_strategy(tmp_path, SDK / "strategies/reject.c", "reject")

@@ -53,7 +53,7 @@ impl ApiArgs {
         let fault = |error: &dyn std::fmt::Display| Failure::failed(format!("token {}: {error}", path.display()));
         let token = fs::read_to_string(path).map_err(|error| fault(&error))?;
         let mut authorization = HeaderValue::try_from(format!("Bearer {}", token.trim()))
-            .map_err(|_| fault(&"the file must hold one line of letters, digits and signs"))?;
+            .map_err(|_| fault(&"the file must contain one line of printable ASCII characters"))?;
         authorization.set_sensitive(true);
         Ok(Some(Api { address: self.api, authorization }))
     }
@@ -63,7 +63,7 @@ impl Api {
     /// Posts a file to a path below `/api/v1` and returns the JSON of the answer.
     pub async fn post_file(&self, path: &str, file: Vec<u8>) -> Result<Value, Failure> {
         let unreachable = |error: &dyn std::fmt::Display| {
-            Failure::new(Kind::NoForwarder, format!("no answer of the HTTP API at {}: {error}", self.address))
+            Failure::new(Kind::NoForwarder, format!("no answer from the HTTP API at {}: {error}", self.address))
         };
         let stream = TcpStream::connect(self.address).await.map_err(|error| unreachable(&error))?;
         let (mut sender, connection) =

@@ -28,11 +28,9 @@ const DATASET_FRESHNESS: Duration = Duration::from_millis(1100);
 /// Returns a hint for a command on something that does not exist.
 fn hint(module: &str, code: u64) -> Option<&'static str> {
     match (module, code) {
-        (module::FACES, status_code::NOT_FOUND) | (_, status_code::GONE) => {
-            Some("'namehop face list' shows the faces that there are")
-        }
+        (module::FACES, status_code::NOT_FOUND) | (_, status_code::GONE) => Some("'namehop face list' lists the faces"),
         (module::STRATEGY_CHOICE, status_code::NOT_FOUND) => {
-            Some("'namehop strategy set --help' names those of the router, and 'namehop strategy load' adds others")
+            Some("'namehop strategy set --help' lists the built-in strategies, and 'namehop strategy load' adds others")
         }
         _ => None,
     }
@@ -66,7 +64,8 @@ impl Manager {
     pub async fn connect_with_signer(connection: &ConnectionArgs, signer: Arc<dyn Signer>) -> Result<Self, Failure> {
         if let TransportUri::Udp { .. } = connection.first_candidate()? {
             return Err(Failure::usage(
-                "a forwarder takes commands from this computer only, and UDP counts as another: use a unix:// or tcp:// transport",
+                "a forwarder accepts commands from local applications only, and UDP faces are not local: use a unix:// \
+                 or tcp:// transport",
             ));
         }
         let endpoint = connection.connect().await?;
@@ -80,14 +79,15 @@ impl Manager {
         match tokio::time::timeout(GENERAL_STATUS_TIMEOUT, self.controller.status()).await {
             Ok(Ok(status)) if status.version.starts_with(NAMEHOP) => Ok(()),
             Ok(Ok(status)) => Err(Failure::failed(format!(
-                "this forwarder is '{}', without {what}, which only Namehop has; --transport names another forwarder",
+                "this forwarder is '{}' and does not support {what}, which needs Namehop; choose another forwarder \
+                 with --transport",
                 in_line(&status.version)
             ))),
             Ok(Err(error)) => Err(Failure::from(error).context("status/general")),
             Err(_) => Err(Failure::new(
                 Kind::Nothing,
                 format!(
-                    "the forwarder has not said within {} s what it is: only Namehop has {what}, and answers commands on local transports",
+                    "the forwarder did not report its version within {} s: {what} needs Namehop and a local transport",
                     GENERAL_STATUS_TIMEOUT.as_secs()
                 ),
             )),
@@ -201,11 +201,9 @@ impl Manager {
         }
         if found.len() > 1 {
             let numbers: Vec<u64> = found.iter().map(|face| face.face_id).collect();
-            return Err(Failure::failed(format!("there is more than one {which}: {numbers:?}; give the number")));
+            return Err(Failure::failed(format!("more than one {which}: {numbers:?}; give the face id")));
         }
-        found.pop().ok_or_else(|| {
-            Failure::failed(format!("there is no {which}; 'namehop face list' shows those that there are"))
-        })
+        found.pop().ok_or_else(|| Failure::failed(format!("there is no {which}; 'namehop face list' lists the faces")))
     }
 
     /// Like [`Manager::find_face`], but creates a missing face. An Ethernet face must exist, because its address does
@@ -216,7 +214,7 @@ impl Manager {
             FaceSelector::Uri(uri) => uri,
         };
         let (face, _) = self.create_face(uri, ControlParameters::default()).await?;
-        face.face_id.ok_or_else(|| Failure::failed("faces/create: the answer names no face"))
+        face.face_id.ok_or_else(|| Failure::failed("faces/create: the answer contains no face id"))
     }
 }
 
@@ -229,7 +227,7 @@ async fn canonize(uri: &FaceUri) -> Result<FaceUri, Failure> {
         Ok(Ok(result)) => result.map_err(Failure::failed),
         Ok(Err(error)) => Err(Failure::failed(error)),
         Err(_) => Err(Failure::failed(format!(
-            "the host name in {} was not resolved within {} s: give a numeric address, or look after the name service",
+            "the host name in {} was not resolved within {} s: give a numeric address, or check DNS",
             original,
             RESOLVE_TIMEOUT.as_secs()
         ))),

@@ -115,7 +115,7 @@ fn signer_in_files(key: Option<&Path>, certificate: Option<&Path>) -> Result<Opt
         (None, None) => return Ok(None),
         (Some(key), Some(certificate)) => (key, certificate),
         (Some(alone), None) | (None, Some(alone)) => {
-            let message = "signing commands takes a private key and its certificate, and the other one is missing";
+            let message = "signing commands needs both a private key and its certificate, and one of them is missing";
             return Err(Failure::usage(message).context(alone.display()));
         }
     };
@@ -131,7 +131,7 @@ fn name_of_certificate(path: &Path, key_path: &Path, key: &PrivateKey) -> Result
     let certificate = Certificate::decode(&packet).map_err(at(path))?;
     let certified = certificate.public_key().map_err(at(path))?;
     if certified.to_der() != key.public_key().to_der() {
-        let message = format!("this is the certificate of another key than {}", key_path.display());
+        let message = format!("this certificate does not belong to the key {}", key_path.display());
         return Err(Failure::failed(message).context(path.display()));
     }
     Ok(certificate.name().to_owned())

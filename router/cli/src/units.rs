@@ -7,7 +7,7 @@ use namehop_daemon::config::ByteSize;
 /// Parses a duration: a number with one of the units `us`, `ms`, `s`, `m` (or `min`), `h`, `d`, or several of them, as
 /// in `1h30m`. `0` needs no unit.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("'{text}' is not a duration; write for instance 500ms, 10s, 5m, 2h or 1d");
+    let wrong = || format!("'{text}' is not a duration; write, for example, 500ms, 10s, 5m, 2h or 1d");
     if text == "0" {
         return Ok(Duration::ZERO);
     }
@@ -47,7 +47,7 @@ pub fn parse_switch(text: &str) -> Result<bool, String> {
     match text {
         "on" | "yes" | "true" => Ok(true),
         "off" | "no" | "false" => Ok(false),
-        _ => Err(format!("'{text}' is neither 'on' nor 'off'")),
+        _ => Err(format!("'{text}' must be 'on' or 'off'")),
     }
 }
 
@@ -63,7 +63,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
 
 /// Parses bits per second with a metric prefix, as in `100Mbit` or `1.5 Gbit`; plain numbers are bits per second.
 pub fn parse_bit_rate(text: &str) -> Result<u64, String> {
-    let wrong = || format!("'{text}' is not a rate; write for instance 100Mbit, 1Gbit or 64kbit");
+    let wrong = || format!("'{text}' is not a rate; write, for example, 100Mbit, 1Gbit or 64kbit");
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let value: f64 = text[..digits].parse().map_err(|_| wrong())?;
     let scale = match text[digits..].trim().trim_end_matches("/s") {
@@ -84,7 +84,7 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
         None => (text, 1.0),
     };
     let share = number.parse::<f64>().ok().map(|number| number / scale).filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| format!("'{text}' is not a share; write for instance 1% or 0.01"))
+    share.ok_or_else(|| format!("'{text}' is not a share; write, for example, 1% or 0.01"))
 }
 
 /// Formats a number of bytes in the largest unit that fits, as in `4.0 GiB`.

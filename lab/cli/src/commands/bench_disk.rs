@@ -80,7 +80,7 @@ fn spread(rate: &Rate, digits: usize) -> String {
 
 fn describe(report: &DiskBenchReport) -> String {
     let megabytes = |per_s: f64| per_s * report.packet_bytes as f64 / 1e6;
-    let none = || "this file system has no direct reads".to_owned();
+    let none = || "this file system does not support direct reads".to_owned();
     let direct = report.direct_reads_per_s.as_ref();
     properties(&[
         ("Packets", format!("{} of {} bytes", report.packets, report.packet_bytes)),
@@ -88,7 +88,7 @@ fn describe(report: &DiskBenchReport) -> String {
         (
             "Found",
             format!(
-                "{} per second, {:.0} MB/s, {} reads in vain",
+                "{} per second, {:.0} MB/s, {} reads without a hit",
                 spread(&report.found_per_s, 0),
                 megabytes(report.found_per_s.median),
                 report.not_found
@@ -96,14 +96,14 @@ fn describe(report: &DiskBenchReport) -> String {
         ),
         (
             "Direct reads",
-            direct.map_or_else(none, |rate| format!("{} per second, {} at a time", spread(rate, 0), report.in_flight)),
+            direct.map_or_else(none, |rate| format!("{} per second, {} in flight", spread(rate, 0), report.in_flight)),
         ),
         (
             "Share",
             report
                 .found_share
                 .as_ref()
-                .map_or_else(none, |share| format!("{} packets found for each direct read", spread(share, 2))),
+                .map_or_else(none, |share| format!("{} packets found per direct read", spread(share, 2))),
         ),
     ])
 }
@@ -149,14 +149,21 @@ mod freeze {
     }
 
     fn describe(figures: &StallFigures) -> String {
-        let cost = |rate, ratio| format!("{} ticks, {} of that without a disk", spread(rate, 0), spread(ratio, 3));
+        let cost =
+            |rate, ratio| format!("{} ticks, {} times the cost without a disk", spread(rate, 0), spread(ratio, 3));
         properties(&[
             ("Stalls", format!("{} of {} s", figures.stalls, figures.frozen_s)),
-            ("Without a disk", format!("{} ticks for an Interest and its Data", spread(&figures.without_cycles, 0))),
+            ("Without a disk", format!("{} ticks per Interest and Data", spread(&figures.without_cycles, 0))),
             ("Working disk", cost(&figures.working_cycles, &figures.working_ratio)),
             ("Stalled disk", cost(&figures.stalled_cycles, &figures.stalled_ratio)),
-            ("First second", format!("{} of that without a disk", spread(&figures.first_second_ratio, 3))),
-            ("Stored", format!("{:.0} % of what left memory, while the disk worked", figures.stored_share * 100.0)),
+            ("First second", format!("{} times the cost without a disk", spread(&figures.first_second_ratio, 3))),
+            (
+                "Stored",
+                format!(
+                    "{:.0} % of the packets evicted from memory, while the disk worked",
+                    figures.stored_share * 100.0
+                ),
+            ),
         ])
     }
 }

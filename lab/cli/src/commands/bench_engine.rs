@@ -170,16 +170,16 @@ impl EngineArgs {
 
     fn parameters(&self) -> Result<EngineParameters, Failure> {
         if !(0.0..1.0).contains(&self.hit_ratio) {
-            return Err(Failure::usage("--hit-ratio is a share from 0 to below 1"));
+            return Err(Failure::usage("--hit-ratio must be at least 0 and below 1"));
         }
         if self.misplaced.iter().any(|share| !(0.0..=1.0).contains(share)) {
-            return Err(Failure::usage("--misplaced are shares from 0 to 1"));
+            return Err(Failure::usage("--misplaced must be shares from 0 to 1"));
         }
         if !(1..=64).contains(&self.burst) {
-            return Err(Failure::usage("--burst is from 1 to 64"));
+            return Err(Failure::usage("--burst must be from 1 to 64"));
         }
         if self.workers == 0 || self.runs == 0 {
-            return Err(Failure::usage("--workers and --runs are at least 1"));
+            return Err(Failure::usage("--workers and --runs must be at least 1"));
         }
         let defaults = match self.load_kind() {
             LoadKind::Realistic => EngineParameters::realistic(),
@@ -187,11 +187,11 @@ impl EngineArgs {
         };
         let in_flight = self.in_flight.unwrap_or(defaults.in_flight);
         if in_flight < self.burst {
-            return Err(Failure::usage("--in-flight is at least --burst"));
+            return Err(Failure::usage("--in-flight must be at least --burst"));
         }
         let unanswered = self.unanswered.unwrap_or(defaults.unanswered);
         if !(0.0..1.0).contains(&unanswered) {
-            return Err(Failure::usage("--unanswered is a share from 0 to below 1"));
+            return Err(Failure::usage("--unanswered must be at least 0 and below 1"));
         }
         let published = PolicyParameters::published_load();
         let (payload_bytes, cs_capacity) = match self.workload {
@@ -261,7 +261,7 @@ fn dram_figures(on_progress: &OnProgress<'_>) -> Result<DramFigures, Failure> {
     let options = MemoryOptions::default();
     let kinds = PageKind::ALL.into_iter();
     let figures = kinds.map(|kind| memory::measure_dram(kind, &options, on_progress)).find_map(Result::ok);
-    figures
-        .map(|(_, figures)| figures)
-        .ok_or_else(|| Failure::failed("no memory to measure the memory's rate on; --no-floor does without"))
+    figures.map(|(_, figures)| figures).ok_or_else(|| {
+        Failure::failed("not enough free memory to measure the DRAM rate; --no-floor skips this measurement")
+    })
 }

@@ -85,7 +85,7 @@ fn describe(report: &FibReport) -> String {
         format!("{} of {} components of {} bytes", shape.prefixes, shape.prefix_components, shape.component_bytes),
     )];
     if let Some(load) = report.load_average {
-        pairs.push(("Load average", format!("{load:.1} at the start")));
+        pairs.push(("Load average", format!("{load:.1} at start")));
     }
     let efforts = [
         ("From text", &report.text),
@@ -94,7 +94,7 @@ fn describe(report: &FibReport) -> String {
         ("From snapshot", &report.snapshot),
     ];
     pairs.extend(efforts.into_iter().filter_map(|(what, effort)| Some((what, show_effort(effort.as_ref()?)))));
-    let resident = report.resident_bytes_per_prefix.map(|bytes| format!(", {bytes:.1} of the process"));
+    let resident = report.resident_bytes_per_prefix.map(|bytes| format!(", {bytes:.1} in the process"));
     let huge = report.huge_pages.map(|share| format!(", {:.0} % on huge pages", 100.0 * share));
     let (resident, huge) = (resident.unwrap_or_default(), huge.unwrap_or_default());
     pairs.push(("Memory", format!("{:.1} bytes per prefix{resident}{huge}", report.bytes_per_prefix)));
@@ -102,19 +102,19 @@ fn describe(report: &FibReport) -> String {
     let lookup = &report.lookup;
     pairs.push((
         "Lookup",
-        format!("{:.0} ns one by one, {:.0} ns in groups with prefetching", lookup.plain_ns, lookup.prefetched_ns),
+        format!("{:.0} ns one at a time, {:.0} ns in groups with prefetching", lookup.plain_ns, lookup.prefetched_ns),
     ));
     if let Some(strategy) = &report.strategy {
         pairs.push((
             "Strategy",
-            format!("in effect after {:.0} ms, {:.2} ms at most at a time", strategy.total_ms, strategy.longest_ms),
+            format!("in effect after {:.0} ms, longest step {:.2} ms", strategy.total_ms, strategy.longest_ms),
         ));
     }
     if let Some(growth) = &report.growth {
         pairs.push((
             "Growth",
             format!(
-                "in {:.0} ms over {} prefixes, {:.2} ms at most for one, {:.1} ms to free the old buckets",
+                "{:.0} ms for {} prefixes, longest insertion {:.2} ms, {:.1} ms to free the old buckets",
                 growth.total_ms, growth.prefixes, growth.longest_ms, growth.reclaim_ms
             ),
         ));
@@ -124,5 +124,5 @@ fn describe(report: &FibReport) -> String {
 
 fn show_effort(effort: &Effort) -> String {
     let size = effort.file_bytes.map(|bytes| format!(", {:.0} MB", bytes as f64 / 1e6)).unwrap_or_default();
-    format!("{:.2} s, {:.2} s of processor time{size}", effort.wall_s, effort.cpu_s)
+    format!("{:.2} s, {:.2} s of CPU time{size}", effort.wall_s, effort.cpu_s)
 }

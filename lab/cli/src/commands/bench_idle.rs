@@ -51,7 +51,7 @@ pub struct IdleArgs {
 
 fn parse_rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate| *rate == 0.0 || (0.001..=1e7).contains(rate));
-    rate.ok_or_else(|| "a rate is 0, or a number from 0.001 to 10000000".to_owned())
+    rate.ok_or_else(|| "a rate must be 0, or from 0.001 to 10000000".to_owned())
 }
 
 #[derive(Serialize)]
@@ -69,7 +69,7 @@ impl IdleArgs {
     pub fn run(self) -> Result<(), Failure> {
         if self.seconds < SHORTEST_TURN {
             return Err(Failure::usage(
-                "a rate is measured for at least 1.2 s: routers say once a second what they do",
+                "--seconds must be at least 1.2s: routers update their statistics once per second",
             ));
         }
         let parameters = IdleParameters {
@@ -134,9 +134,6 @@ fn describe(figures: &IdleFigures) -> String {
         }
     }
     let placed = figures.processors;
-    let places = format!(
-        "Router on processor {}, consumer and producer together on processor {}.\n",
-        placed.forwarder, placed.generator
-    );
+    let places = format!("Router on CPU {}, consumer and producer on CPU {}.\n", placed.forwarder, placed.generator);
     table.render() + &places
 }

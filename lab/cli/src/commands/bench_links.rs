@@ -146,7 +146,9 @@ struct Report {
 impl LinksArgs {
     pub fn run(self) -> Result<(), Failure> {
         if self.seconds < SHORTEST_TURN {
-            return Err(Failure::usage("a turn lasts at least 1.2 s: routers say once a second what their workers do"));
+            return Err(Failure::usage(
+                "a turn must last at least 1.2 s: routers update their worker statistics once per second",
+            ));
         }
         if !self.sweep.is_empty() {
             return self.run_sweeps();
@@ -193,7 +195,7 @@ fn parse_sweep(text: &str) -> Result<SweepArg, String> {
 impl LinksArgs {
     fn run_sweeps(self) -> Result<(), Failure> {
         let [link] = self.link[..] else {
-            return Err(Failure::usage("--sweep measures one kind of link at a time: name one with --link"));
+            return Err(Failure::usage("--sweep measures one kind of link: give one with --link"));
         };
         let mut sweeps: Vec<Sweep> = Vec::new();
         for sweep in self.sweep {
@@ -266,7 +268,7 @@ fn describe_sweep(figures: &SweepFigures) -> String {
         ("MATCH", Align::Left),
         ("HITS", Align::Right),
         ("DATA/S", Align::Right),
-        ("LEAST TO MOST", Align::Left),
+        ("RANGE", Align::Left),
         ("GBIT/S", Align::Right),
         ("NS/EXCHANGE", Align::Right),
         ("MISS 50%", Align::Right),
@@ -306,7 +308,7 @@ fn describe_sweep(figures: &SweepFigures) -> String {
             format!("{:.0} %", 100.0 * case.generator_busy_share),
         ]);
     }
-    let note = if shares { "* one of them on the processor of consumer and producer\n" } else { "" };
+    let note = if shares { "* one worker shares its CPU with consumer and producer\n" } else { "" };
     format!("{}, policy {}:\n{}{note}\n", figures.sweep, figures.cs_policy, table.render())
 }
 
@@ -352,7 +354,7 @@ fn describe(figures: &LinksFigures) -> String {
     }
     let placed = figures.processors;
     let places = format!(
-        "Router and sink on processor {}, consumer and producer together on processor {}; the router's cache has policy {}.\n",
+        "Router and sink on CPU {}, consumer and producer on CPU {}; cache policy {}.\n",
         placed.forwarder, placed.generator, figures.cs_policy
     );
     table.render() + &places

@@ -76,10 +76,7 @@ fn describe(report: &MemoryReport) -> String {
     let machine = &report.machine;
     let cache = machine.last_level_cache_bytes.map_or_else(|| "unknown".to_owned(), show_bytes);
     let mut text = properties(&[
-        (
-            "Processor",
-            format!("{}, {} cores, {:.2} GHz counter", machine.processor, machine.cores, machine.cycles_hz / 1e9),
-        ),
+        ("CPU", format!("{}, {} cores, {:.2} GHz counter", machine.processor, machine.cores, machine.cycles_hz / 1e9)),
         ("Last-level cache", cache),
         ("Area", show_bytes(report.area_bytes as u64)),
         ("Sequential reading", format!("{:.1} GB/s, all cores", report.sequential_bytes_per_second / 1e9)),
@@ -87,7 +84,7 @@ fn describe(report: &MemoryReport) -> String {
     for figures in &report.by_pages {
         text.push_str(&describe_pages(figures));
     }
-    text.push_str("\nEffect of the area's size, on the first of these pages\n");
+    text.push_str("\nEffect of the area's size, on the first kind of pages\n");
     let mut table =
         Table::new(&[("AREA", Align::Right), ("DEPENDENT ns", Align::Right), ("32 IN FLIGHT M/s", Align::Right)]);
     for area in &report.by_area {
@@ -99,7 +96,7 @@ fn describe(report: &MemoryReport) -> String {
     }
     text.push_str(&table.render());
     if !report.missing.is_empty() {
-        text.push_str("\nNot to be had\n");
+        text.push_str("\nNot available\n");
         for missing in &report.missing {
             text.push_str(&format!("  {}: {}\n", missing.kind, missing.remedy));
         }
@@ -109,13 +106,13 @@ fn describe(report: &MemoryReport) -> String {
 
 fn describe_pages(figures: &PageFigures) -> String {
     let PageFigures { pages, dram, lines_per_second_by_threads } = figures;
-    let share = pages.huge_share.map_or_else(String::new, |share| format!(", {:.0}% of it huge", 100.0 * share));
+    let share = pages.huge_share.map_or_else(String::new, |share| format!(", {:.0}% huge", 100.0 * share));
     let mut text = format!("\n{pages}{share}\n");
     let best = dram.best_lines_per_second();
     text.push_str(&properties(&[
         ("  Dependent access", format!("{:.1} ns", dram.dependent_ns)),
-        ("  Best rate", format!("{} million lines/s, one each {:.2} ns", millions(best), dram.floor_ns(1.0))),
-        ("  Sufficient", format!("{} lines in flight reach 95% of it", dram.sufficient_in_flight())),
+        ("  Best rate", format!("{} million lines/s, {:.2} ns per line", millions(best), dram.floor_ns(1.0))),
+        ("  Sufficient", format!("{} lines in flight reach 95% of the best rate", dram.sufficient_in_flight())),
     ]));
     let mut table =
         Table::new(&[("IN FLIGHT", Align::Right), ("CHAINS M/s", Align::Right), ("PREFETCHED M/s", Align::Right)]);
@@ -129,7 +126,7 @@ fn describe_pages(figures: &PageFigures) -> String {
     text.push_str(&table.render());
     for rate in lines_per_second_by_threads.iter().filter(|rate| rate.threads > 1) {
         let all = millions(rate.lines_per_second);
-        text.push_str(&format!("  {} threads together: {all} million lines/s\n", rate.threads));
+        text.push_str(&format!("  {} threads in total: {all} million lines/s\n", rate.threads));
     }
     text
 }
@@ -143,7 +140,7 @@ mod tests {
         let options = MemoryOptions { area_bytes: 2 << 20, time: Duration::from_millis(1) };
         let report = memory::measure(&options, &|_| ()).expect("memory");
         let text = describe(&report);
-        for part in ["Processor", "Area                2.0 MiB", "IN FLIGHT", "Dependent access", "ordinary pages"] {
+        for part in ["CPU", "Area                2.0 MiB", "IN FLIGHT", "Dependent access", "ordinary pages"] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
     }

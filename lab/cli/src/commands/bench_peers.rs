@@ -31,11 +31,11 @@ use namehop_cli::units::parse_seconds;
 /// the forwarder, with threads or CPUs fully used; the generator (consumer and producer); both; or neither, if few
 /// Interests are in flight and the time of a round trip decides. Forwarders and generator run on separate CPUs.
 #[derive(Args, Debug)]
-#[command(after_help = "Placeholders in commands, and in files that commands name as {copy:FILE}:
-  {socket}     where the forwarder is to open its Unix socket
-  {port}       where it is to listen on TCP and UDP, at 127.0.0.1
+#[command(after_help = "Placeholders in commands, and in files given as {copy:FILE}:
+  {socket}     path at which the forwarder must open its Unix socket
+  {port}       port of 127.0.0.1 on which it must listen with TCP and UDP
   {folder}     a temporary folder
-  {copy:FILE}  a copy of this file with placeholders filled in, in that folder
+  {copy:FILE}  a copy of this file in that folder, with placeholders replaced
 
 Examples:
   namehop bench peers
@@ -153,7 +153,7 @@ impl PeersArgs {
     pub fn run(self) -> Result<(), Failure> {
         if self.seconds < SHORTEST_TURN {
             return Err(Failure::usage(
-                "a turn lasts at least 0.2 s: the system counts CPU time in hundredths of a second",
+                "a turn must last at least 0.2 s: the kernel counts CPU time in steps of 10 ms",
             ));
         }
         let parameters = PeersParameters {
@@ -252,14 +252,13 @@ fn describe(figures: &PeersFigures) -> String {
     let all = || figures.cases.iter().flat_map(|case| &case.forwarders).filter(|one| one.turns > 0);
     let held_back = all().filter(|one| matches!(one.limit, Limit::Generator | Limit::Both)).count();
     let (placed, of) = (&figures.processors, all().count());
-    let places = format!(
-        "Forwarders on processors {:?}, consumer and producer on processors {:?}.\n",
-        placed.forwarders, placed.generator
-    );
+    let places =
+        format!("Forwarders on CPUs {:?}, consumer and producer on CPUs {:?}.\n", placed.forwarders, placed.generator);
     let check = match held_back {
-        0 => "The generator never was what limits the rate.\n".to_owned(),
+        0 => "The generator never limited the rate.\n".to_owned(),
         _ => format!(
-            "In {held_back} of {of} rows the generator had nothing more to give: rates there are at least so high, and CPU per exchange holds.\n"
+            "In {held_back} of {of} rows the generator limited the rate: the forwarder can do more, and CPU per \
+             exchange is valid.\n"
         ),
     };
     table.render() + &places + &check

@@ -171,16 +171,16 @@ impl PlanArgs {
 
     fn report(&self) -> Result<Report, Failure> {
         let rates = self.rate.interests_per_second(1, f64::from(self.data_bytes));
-        let [rate] = rates[..] else { return Err(Failure::usage("--rate is one rate, not a range")) };
+        let [rate] = rates[..] else { return Err(Failure::usage("--rate must be one rate, not a range")) };
         if rate <= 0.0 || self.load <= 0.0 || !(0.0..=5.0).contains(&self.alpha) {
-            return Err(Failure::usage("--rate and --load are above 0, and --alpha is from 0 to 5"));
+            return Err(Failure::usage("--rate and --load must be above 0, and --alpha must be from 0 to 5"));
         }
         let hit_rate = self.hit_rate.unwrap_or_else(|| self.hits(self.cache));
         let described = self.machine.read(hit_rate)?;
         let mut machine = described.machine;
         machine.memory_bytes -= self.other_memory as f64;
         if machine.memory_bytes <= 0.0 {
-            return Err(Failure::usage("--other-memory leaves nothing of the computer's memory for tables"));
+            return Err(Failure::usage("--other-memory leaves no memory of the host for tables"));
         }
         let demand = self.demand(rate, hit_rate);
         let all = self.tables(&demand, 1.0);
@@ -192,7 +192,7 @@ impl PlanArgs {
             need.machines = (need.machines * MORE_MACHINES).ceil();
             need.limit = Limit::MemorySize;
             if need.machines > MOST_MACHINES {
-                return Err(Failure::usage("the computer's memory is too small for any part of these tables"));
+                return Err(Failure::usage("the host's memory is too small for any part of these tables"));
             }
         }
         let part = part_of(need.machines);
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!((report.need.limit, report.need.machines, report.need.workers), (Limit::Computation, 1.0, 1.0));
         assert!((report.cost.cycles - 1_682.5).abs() < 1e-9);
         assert!((report.each.cores_load - 1e6 * 1_682.5 / 22.0 / 2.2e9).abs() < 1e-9);
-        assert_eq!(report.each.links_load, 0.0, "nothing is known of them");
+        assert_eq!(report.each.links_load, 0.0, "no link rate is given");
         let text = describe(&report);
         assert!(text.contains("cores") && text.contains("1 of 22 workers"), "{text}");
         assert_eq!(chart(&report).to_svg().matches("<polyline").count(), 2, "without links");
@@ -331,7 +331,7 @@ mod tests {
     fn larger_caches_answer_more() {
         let report = report("--machine e5-2699v4 --rate 1Mpps").expect("a plan");
         let rates: Vec<f64> = report.caches.iter().map(|cache| cache.hit_rate).collect();
-        assert_eq!((rates[0], rates.len()), (0.0, 5), "no more than there are contents");
+        assert_eq!((rates[0], rates.len()), (0.0, 5), "no capacity above the number of contents");
         assert!(rates.is_sorted() && rates[4] > 0.99, "{rates:?}");
         assert!(report.caches.is_sorted_by_key(|cache| cache.bytes));
     }

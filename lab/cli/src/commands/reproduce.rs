@@ -71,7 +71,7 @@ fn failure(error: ReproduceError) -> Failure {
 impl ReproduceArgs {
     pub fn run(self) -> Result<(), Failure> {
         if self.runs == 0 {
-            return Err(Failure::usage("--runs is at least 1"));
+            return Err(Failure::usage("--runs must be at least 1"));
         }
         let memory = self.memory.options()?;
         let settings = Settings {

@@ -53,7 +53,7 @@ pub struct CaptureArgs {
     count: Option<u64>,
     #[arg(long, value_name = "BYTES", default_value_t = MAX_PACKET_SIZE as u32,
         value_parser = clap::value_parser!(u32).range(1..=MAX_PACKET_SIZE as i64),
-        help = format!("Keep so many bytes of each frame, at most {MAX_PACKET_SIZE}"))]
+        help = format!("Keep at most this many bytes of each frame, up to {MAX_PACKET_SIZE}"))]
     snaplen: u32,
     /// End after this time
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
@@ -67,7 +67,7 @@ fn parse_probability(text: &str) -> Result<u64, String> {
     let millionths = text.parse::<f64>().ok().map(|probability| (probability * 1e6).round());
     match millionths {
         Some(millionths) if (1.0..=1e6).contains(&millionths) => Ok(millionths as u64),
-        _ => Err("a probability is a number from 0.000001 to 1".to_owned()),
+        _ => Err("a probability must be from 0.000001 to 1".to_owned()),
     }
 }
 
@@ -105,7 +105,10 @@ impl CaptureArgs {
             };
             let _ = manager.command(module::CAPTURE, "stop", &ControlParameters::default()).await;
             let flushed = file.flush().map_err(|error| self.not_written(&error));
-            eprintln!("{} frames captured, {} lost for want of room", outcome.written, outcome.lost);
+            eprintln!(
+                "{} frames captured, {} dropped because the capture buffer was full",
+                outcome.written, outcome.lost
+            );
             ended.and(flushed)
         })
     }
@@ -129,7 +132,7 @@ impl CaptureArgs {
         file: &mut PcapngWriter<Box<dyn Write>>,
         outcome: &mut Outcome,
     ) -> Result<(), Failure> {
-        eprintln!("capturing frames under {}: Ctrl-C ends it", self.name);
+        eprintln!("capturing frames under {}: stop with Ctrl-C", self.name);
         let end = self.duration.and_then(|duration| Instant::now().checked_add(duration));
         let mut stream = CaptureStream::default();
         loop {
@@ -139,7 +142,8 @@ impl CaptureArgs {
                 Ok(taken) => taken,
                 Err(ClientError::Refused(response)) if response.code == status_code::NOT_FOUND => {
                     return Err(Failure::failed(
-                        "the router has ended the capture: somebody stopped it, or the router was not asked for 10 seconds",
+                        "the router ended the capture: another client stopped it, or no frames were fetched for 10 \
+                         seconds",
                     ));
                 }
                 Err(error) => return Err(Failure::from(error).context("capture/take")),

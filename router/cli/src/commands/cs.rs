@@ -157,10 +157,10 @@ fn disk_lines(disk: &CsDiskView) -> [(&'static str, String); 8] {
         ("Disk hits", disk.hits.to_string()),
         (
             "Disk misses",
-            format!("{} ({} timed out, {} not asked)", disk.misses + disk.timeouts, disk.timeouts, disk.busy),
+            format!("{} ({} timed out, {} skipped)", disk.misses + disk.timeouts, disk.timeouts, disk.busy),
         ),
         ("Disk waits", format!("{} Interests", disk.waiting)),
-        ("Disk stored", format!("{} packets ({} more not stored)", disk.stored, disk.not_stored)),
+        ("Disk stored", format!("{} packets ({} not stored)", disk.stored, disk.not_stored)),
         ("Disk reads", disk.reads.to_string()),
         ("Disk writes", format!("{} ({} MiB)", disk.writes, disk.written_bytes >> 20)),
         ("Disk faults", disk_faults(disk)),
@@ -212,14 +212,12 @@ impl FormatArgs {
         let DeviceContents { bytes, holds } = inspect_device(&self.device).map_err(Failure::failed)?;
         let found = format!("{device} has {} MiB and holds {}", bytes >> 20, holds.unwrap_or("nothing"));
         match holds {
-            None => output::line(format!("{found}; a router can take it")),
+            None => output::line(format!("{found}; a router can use it")),
             Some(_) if self.yes => {
                 clear_device(&self.device).map_err(Failure::failed)?;
-                output::line(format!("{device} is empty now; a router can take it"))
+                output::line(format!("{device} is empty; a router can use it"))
             }
-            Some(_) => Err(Failure::usage(format!(
-                "{found}, and nothing was changed; --yes makes it empty, and what is on it is lost"
-            ))),
+            Some(_) => Err(Failure::usage(format!("{found}; nothing was changed: --yes erases all of it"))),
         }
     }
 }

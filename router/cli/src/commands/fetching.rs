@@ -148,14 +148,14 @@ impl Transferred {
             (
                 "Interests",
                 format!(
-                    "{} for segments, {} of them again; {} answered by Data, {} not needed in the end",
+                    "{} for segments, {} of them retransmissions; {} answered by Data, {} not needed",
                     counts.interests, counts.retransmissions, counts.data, self.unneeded
                 ),
             ),
             (
                 "Losses",
                 format!(
-                    "{} overtaken and late, {} timed out, {} Nacks ({} congestion, {} duplicate, {} no route)",
+                    "{} overtaken, {} timed out, {} Nacks ({} congestion, {} duplicate, {} no route)",
                     counts.overtaken,
                     counts.timeouts,
                     counts.nacks,
@@ -214,7 +214,7 @@ impl Statistics {
             ),
         ));
         if self.unverified > 0 {
-            pairs.push(("Signatures", format!("{} not verified: no key was given", self.unverified)));
+            pairs.push(("Signatures", format!("{} not verified: no key given", self.unverified)));
         }
         pairs
     }

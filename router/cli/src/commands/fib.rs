@@ -134,7 +134,7 @@ async fn save(endpoint: &Endpoint, file: &Path) -> Result<u64, Failure> {
     let fetched = fetched.await;
     drop(shown);
     let report = fetched.map_err(|error| {
-        let hint = "is this router a Namehop of this version? Others cannot save their FIB";
+        let hint = "only Namehop of this version can save its FIB";
         match error.is_timeout() {
             true => Failure::new(Kind::Nothing, format!("{error}; {hint}")),
             false => error.into(),

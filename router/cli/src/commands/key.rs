@@ -100,7 +100,8 @@ impl GenerateArgs {
         let key = PrivateKey::generate(kind).map_err(Failure::failed)?;
         let key_name = new_key_name(self.identity.as_ref()).map_err(Failure::failed)?;
         save_private_key(&self.key, &key).map_err(|error| {
-            Failure::failed(format!("cannot make a new file for the private key: {error}")).context(self.key.display())
+            Failure::failed(format!("cannot create a new file for the private key: {error}"))
+                .context(self.key.display())
         })?;
         self.certify(KeySigner::new(key, key_name)).inspect_err(|_| {
             // A private key without a certificate is useless and would block the next attempt.

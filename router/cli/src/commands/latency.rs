@@ -47,7 +47,7 @@ pub struct LatencyArgs {
 impl LatencyArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
         if self.watch && self.interval < SHORTEST_INTERVAL {
-            return Err(Failure::usage("--interval is 1.1s or more"));
+            return Err(Failure::usage("--interval must be at least 1.1s"));
         }
         block_on(async {
             let manager = match self.sample {
@@ -82,15 +82,15 @@ impl LatencyArgs {
         manager.command(module::LATENCY, "sample", &parameters).await?;
         match one_in {
             // On standard error: standard output may be parsed as JSON.
-            0 => eprintln!("nothing is measured any more"),
-            1 => eprintln!("every packet is measured from now on"),
-            _ => eprintln!("one in {one_in} packets is measured from now on"),
+            0 => eprintln!("latency measurement is off"),
+            1 => eprintln!("measuring the latency of every packet"),
+            _ => eprintln!("measuring the latency of one in {one_in} packets"),
         }
         Ok(())
     }
 
     async fn watch(&self, manager: &Manager) -> Result<(), Failure> {
-        eprintln!("every {}: Ctrl-C ends it", show_duration(self.interval));
+        eprintln!("updating every {}: stop with Ctrl-C", show_duration(self.interval));
         let mut next = Instant::now();
         let mut before = measured(manager.datasets().latency().await?)?;
         loop {
@@ -112,8 +112,8 @@ fn measured(status: LatencyStatus) -> Result<LatencyStatus, Failure> {
     match status.one_in {
         Some(_) => Ok(status),
         None => Err(Failure::failed(
-            "latency is not measured: 'namehop latency --sample 1024' switches that on, for one in 1024 packets; so does latency_sample in \
-             section [metrics] of the configuration",
+            "latency is not measured: enable it for one in 1024 packets with 'namehop latency --sample 1024' or with \
+             latency_sample in section [metrics] of the configuration",
         )),
     }
 }

@@ -145,8 +145,8 @@ mod tests {
             let subcommands: Vec<_> = command.get_subcommands().filter(|sub| sub.get_name() != "help").collect();
             if subcommands.is_empty() {
                 let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-                assert!(help.contains("namehop "), "{path} shows no example");
-                assert!(command.get_about().is_some(), "{path} does not say what it does");
+                assert!(help.contains("namehop "), "{path} must show an example");
+                assert!(command.get_about().is_some(), "{path} must describe the command");
             }
             for sub in subcommands {
                 check(sub, &path);

@@ -113,6 +113,6 @@ impl MoveArgs {
         if self.json {
             return output::json(&DispatchMoveView { name: self.name.to_string(), worker });
         }
-        output::line(format!("names that are divided together with {} belong to worker {worker}", self.name))
+        output::line(format!("names that share a dispatch entry with {} belong to worker {worker}", self.name))
     }
 }

@@ -68,9 +68,12 @@ impl Service<'_> {
                 reason = endpoint.closed() => reason,
             };
             if self.publishing.no_reconnect {
-                return (endpoint, Some(Failure::new(Kind::NoForwarder, format!("lost the forwarder: {reason}"))));
+                return (
+                    endpoint,
+                    Some(Failure::new(Kind::NoForwarder, format!("lost the connection to the forwarder: {reason}"))),
+                );
             }
-            eprintln!("lost the forwarder: {reason}; connecting again until it is back");
+            eprintln!("lost the connection to the forwarder: {reason}; reconnecting");
             tokio::select! {
                 () = &mut over => return (endpoint, None),
                 again = self.again() => endpoint = again,
@@ -95,7 +98,7 @@ impl Service<'_> {
                     let text = error.to_string();
                     if told.as_ref() != Some(&text) {
                         eprintln!(
-                            "cannot register {} again: {text}; trying every {} s",
+                            "cannot register {} again: {text}; retrying every {} s",
                             self.prefix,
                             LONGEST_PAUSE.as_secs()
                         );

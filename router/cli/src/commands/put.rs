@@ -59,7 +59,7 @@ impl PutArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
         if !(1..=MAX_PACKET_SIZE).contains(&self.segments.segment_size) {
             let range =
-                format!("--segment-size must be between 1 and less than the {MAX_PACKET_SIZE} bytes of a packet");
+                format!("--segment-size must be at least 1 and below the packet size of {MAX_PACKET_SIZE} bytes");
             return Err(Failure::usage(range));
         }
         let options = PublishOptions {
@@ -89,7 +89,7 @@ impl PutArgs {
             Some(path) => Content::open(path).map_err(|error| Failure::failed(error).context(path.display())),
             None => {
                 if !self.quiet && std::io::stdin().is_terminal() {
-                    eprintln!("reading from the terminal: Ctrl-D on a line of its own ends the content");
+                    eprintln!("reading from the terminal: end the content with Ctrl-D on an empty line");
                 }
                 let mut bytes = Vec::new();
                 tokio::io::stdin().read_to_end(&mut bytes).await?;

@@ -185,7 +185,7 @@ impl AddArgs {
         }
         // The command line requires both without --file.
         let (Some(prefix), Some(nexthop)) = (self.prefix, self.nexthop) else {
-            return Err(Failure::usage("PREFIX and NEXTHOP are needed"));
+            return Err(Failure::usage("PREFIX and NEXTHOP are missing; give both, or --file"));
         };
         let face_id = manager.find_or_create_face(&nexthop).await?;
         let parameters = ControlParameters {

@@ -53,8 +53,8 @@ impl ServeArgs {
         // The shortest possible name: longer ones leave less room.
         options.answer(self.prefix.as_ref()).map_err(|error| match error {
             BuildError::TooLong => Failure::usage(format!(
-                "this content, its name and its signature make more than the {MAX_PACKET_SIZE} bytes of a packet: \
-                 answer with less, or publish it in segments with 'namehop put'"
+                "this content, its name and its signature exceed the packet size of {MAX_PACKET_SIZE} bytes: reduce \
+                 the content, or publish it in segments with 'namehop put'"
             )),
             error => Failure::failed(error),
         })?;
@@ -69,7 +69,7 @@ impl ServeArgs {
             }
             let (endpoint, lost) = service.run(endpoint, std::future::pending()).await;
             if !self.quiet {
-                eprintln!("{} Interests answered, {} not", server.answered(), server.refused());
+                eprintln!("{} Interests answered, {} not answered", server.answered(), server.refused());
             }
             endpoint.close().await;
             lost.map_or(Ok(()), Err)

@@ -88,7 +88,7 @@ fn parse_memory(text: &str) -> Result<MemoryWish, String> {
 impl SetupArgs {
     pub fn run(self) -> Result<(), Failure> {
         if !self.root.is_dir() {
-            return Err(Failure::usage(format!("--root {}: there is no such folder", self.root.display())));
+            return Err(Failure::usage(format!("--root {}: no such folder", self.root.display())));
         }
         let system = System::new(&self.root);
         if self.undo {
@@ -134,9 +134,9 @@ impl SetupArgs {
 
     fn say_how(&self, machine: &Machine, plan: &Plan) -> Result<(), Failure> {
         match (plan.steps.is_empty(), machine.is_root) {
-            (true, _) => output::line("Nothing has to be changed."),
-            (false, true) => output::line(format!("To do that: {}", command(&["--apply"]))),
-            (false, false) => output::line(format!("To do that, as root: {}", command_as_root(&["--apply"]))),
+            (true, _) => output::line("Nothing to change."),
+            (false, true) => output::line(format!("To apply this plan: {}", command(&["--apply"]))),
+            (false, false) => output::line(format!("To apply this plan as root: {}", command_as_root(&["--apply"]))),
         }
     }
 
@@ -152,7 +152,7 @@ impl SetupArgs {
         });
         result.map_err(|error| match outcomes.is_empty() {
             true => Failure::failed(error),
-            false => Failure::failed(format!("{error}\nwhat was done before can be taken back: namehop setup --undo")),
+            false => Failure::failed(format!("{error}\nthe completed steps can be undone: namehop setup --undo")),
         })?;
         printed.map(|()| outcomes)
     }
@@ -163,7 +163,7 @@ impl SetupArgs {
             return if self.json {
                 output::json(&[(); 0])
             } else {
-                output::line("Nothing was changed by 'namehop setup'.")
+                output::line("'namehop setup' has changed nothing.")
             };
         }
         if !self.json {
@@ -172,13 +172,13 @@ impl SetupArgs {
         if !Machine::detect(system, None).is_root {
             return Err(Failure::failed(format!("this needs root: {}", command_as_root(&[]))));
         }
-        self.ask(&format!("Take {} back now?", count(changed.len(), "change")))?;
+        self.ask(&format!("Undo {} now?", count(changed.len(), "change")))?;
         let mut outcomes = Vec::new();
         let mut printed = Ok(());
         let mut state = open_state(system)?;
         let result = undo(system, &mut state, |outcome| {
             if !self.json {
-                printed = output::line(view::show_outcome(outcome, "taken back"));
+                printed = output::line(view::show_outcome(outcome, "undone"));
             }
             outcomes.push(outcome.clone());
         });
@@ -199,7 +199,9 @@ impl SetupArgs {
             return Ok(());
         }
         if self.json || !io::stdin().is_terminal() {
-            return Err(Failure::usage("nobody can be asked here: look at the plan, then add --yes"));
+            return Err(Failure::usage(
+                "cannot ask for confirmation without a terminal: read the plan, then add --yes",
+            ));
         }
         eprint!("{question} [y/N] ");
         io::stderr().flush()?;

@@ -86,7 +86,7 @@ impl StatusArgs {
 fn show_power(power: &PowerView) -> String {
     let source = match &power.server {
         None => "measured".to_owned(),
-        Some(server) => format!("estimated with server {server}"),
+        Some(server) => format!("estimated for server {server}"),
     };
     let parts: Vec<String> = power.parts.iter().map(|part| format!("{} {:.1}", part.name, part.watts)).collect();
     let mut text = format!("{:.1} W, {source} ({})", power.watts, parts.join(", "));
@@ -113,13 +113,13 @@ fn show_readvertise(told: &ReadvertiseView) -> Vec<(&'static str, String)> {
                 told.refused_prefixes
             );
             if told.withdrawing_prefixes > 0 {
-                text.push_str(&format!(", {} to be withdrawn", told.withdrawing_prefixes));
+                text.push_str(&format!(", {} being withdrawn", told.withdrawing_prefixes));
             }
             text
         }
     };
     if told.left_out_prefixes > 0 {
-        text.push_str(&format!(", {} left out", told.left_out_prefixes));
+        text.push_str(&format!(", {} omitted", told.left_out_prefixes));
     }
     let mut lines = vec![(label, text)];
     if let Some(error) = &told.last_error {
@@ -137,15 +137,15 @@ fn show_workers(status: &StatusView) -> String {
     }
     let mut table = Table::new(&[
         ("WORKER", Align::Right),
-        ("PROCESSOR", Align::Right),
+        ("CPU", Align::Right),
         ("BUSY", Align::Right),
         ("NAMES", Align::Right),
         ("PACKETS", Align::Right),
         ("PIT", Align::Right),
         ("CS", Align::Right),
-        ("FROM OTHERS", Align::Right),
-        ("TO OTHERS", Align::Right),
-        ("LOST TO OTHERS", Align::Right),
+        ("TRANSFERRED IN", Align::Right),
+        ("TRANSFERRED OUT", Align::Right),
+        ("TRANSFERS LOST", Align::Right),
     ]);
     for (number, worker) in workers.iter().enumerate() {
         table.row([
@@ -244,6 +244,6 @@ mod tests {
         };
         assert_eq!(show_power(&measured), "12.3 W, measured (dram-0 2.3, package-0 10.0); 350 nJ per packet");
         let estimated = PowerView { server: Some("rack-3".to_owned()), nanojoules_per_packet: None, ..measured };
-        assert_eq!(show_power(&estimated), "12.3 W, estimated with server rack-3 (dram-0 2.3, package-0 10.0)");
+        assert_eq!(show_power(&estimated), "12.3 W, estimated for server rack-3 (dram-0 2.3, package-0 10.0)");
     }
 }

@@ -120,7 +120,7 @@ Strategies of Namehop:\n"
     for StrategyInfo { name, summary, .. } in STRATEGIES {
         help.push_str(&format!("  {name:<15}{summary}\n"));
     }
-    help.push_str("\nTheir parameters, with the values that they have when not given:\n");
+    help.push_str("\nTheir parameters and default values:\n");
     for (ParameterInfo { key, default, min, max, meaning }, strategies) in registry::all_parameters() {
         help.push_str(&format!(
             "  {key}~{default}\n      {meaning}; {min} to {max}\n      of {}\n",
@@ -222,7 +222,7 @@ impl LoadArgs {
 }
 
 fn is_loaded(name: &str) -> Result<(), Failure> {
-    output::line(format!("strategy {name} is loaded"))
+    output::line(format!("strategy {name} loaded"))
 }
 
 /// Percent-encodes everything but letters and digits, for the query of a URL.
@@ -243,11 +243,11 @@ fn read_object(path: &Path) -> io::Result<Vec<u8>> {
 fn too_long(file: &str, bytes: usize) -> String {
     let smaller = "compile it without -g, or run llvm-strip -g on it";
     if bytes > MAX_OBJECT_FILE_BYTES {
-        return format!("{file} has more than {MAX_OBJECT_FILE_BYTES} bytes, which are allowed; {smaller}");
+        return format!("{file} exceeds the limit of {MAX_OBJECT_FILE_BYTES} bytes; {smaller}");
     }
     format!(
-        "{file} has {bytes} bytes, and {MAX_COMMAND_FILE_BYTES} fit into a command; {smaller}, load it over HTTP (--token), \
-         or name it in the configuration (section [[loaded_strategy]])"
+        "{file} has {bytes} bytes, but a command takes at most {MAX_COMMAND_FILE_BYTES}; {smaller}, load it over HTTP \
+         (--token), or add it to the configuration (section [[loaded_strategy]])"
     )
 }
 
@@ -256,7 +256,7 @@ impl UnloadArgs {
         let name = Some(Name::new().append_generic(&self.name));
         let parameters = ControlParameters { name, ..ControlParameters::default() };
         manager.command(module::STRATEGY_CHOICE, "unload", &parameters).await?;
-        output::line(format!("strategy {} is unloaded", self.name))
+        output::line(format!("strategy {} unloaded", self.name))
     }
 }
 

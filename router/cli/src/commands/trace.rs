@@ -33,7 +33,7 @@ pub struct TraceArgs {
     #[arg(long, value_name = "PREFIX")]
     name: Name,
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=MAX_TRACED_PACKETS),
-        help = format!("End after so many packets, at most {MAX_TRACED_PACKETS}"))]
+        help = format!("End after this many packets, at most {MAX_TRACED_PACKETS}"))]
     count: u64,
     /// End after this many seconds, even with fewer packets
     #[arg(long, value_name = "S", default_value = "30")]
@@ -48,7 +48,7 @@ pub struct TraceArgs {
 impl TraceArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
         let end = Duration::try_from_secs_f64(self.seconds).ok().and_then(|time| Instant::now().checked_add(time));
-        let end = end.ok_or_else(|| Failure::usage("--seconds is a number of seconds, 0 or more"))?;
+        let end = end.ok_or_else(|| Failure::usage("--seconds must be a number of seconds, 0 or more"))?;
         block_on(async {
             let manager = Manager::connect_with_signer(connection, self.signing.signer()?).await?;
             manager.only_namehop("traces of packets").await?;
@@ -81,7 +81,7 @@ impl TraceArgs {
 
     /// Shows and counts packets until the count is reached or the time is over.
     async fn follow(&self, manager: &Manager, end: Instant, shown: &Cell<u64>) -> Result<(), Failure> {
-        eprintln!("tracing packets under {}: Ctrl-C ends it", self.name);
+        eprintln!("tracing packets under {}: stop with Ctrl-C", self.name);
         let mut first_ns = None;
         while shown.get() < self.count {
             let packets = match manager.datasets().take_traced().await {

@@ -37,8 +37,8 @@ fn a_plan_is_shown_done_and_undone() {
     let pages = || fs::read_to_string(root.path().join(PAGES)).expect("there");
     let shown = setup(root.path(), "").ok();
     assert!(shown.contains("1. write 512 to /sys/kernel") && shown.contains("vm.nr_hugepages = 512"), "{shown}");
-    assert!(shown.contains("To do that: namehop setup --root"), "{shown}");
-    assert!(setup(root.path(), "--apply").failed(2).contains("--yes"), "nobody can be asked");
+    assert!(shown.contains("To apply this plan: namehop setup --root"), "{shown}");
+    assert!(setup(root.path(), "--apply").failed(2).contains("--yes"), "--apply without a terminal must require --yes");
     assert_eq!(pages(), "0\n");
 
     let done = setup(root.path(), "--huge-pages 64MiB --apply --yes --json").json();
@@ -46,13 +46,13 @@ fn a_plan_is_shown_done_and_undone() {
     assert_eq!(done["plan"]["steps"][0]["change"]["pages"], 32);
     assert_eq!(pages(), "32");
     let shown = setup(root.path(), "--huge-pages 64MiB").ok();
-    assert!(shown.contains("Nothing has to be changed") && shown.contains("--undo"), "{shown}");
+    assert!(shown.contains("Nothing to change") && shown.contains("--undo"), "{shown}");
 
     let undone = setup(root.path(), "--undo --yes").ok();
-    assert_eq!(undone.matches("taken back: ").count(), 2, "{undone}");
+    assert_eq!(undone.matches("undone: ").count(), 2, "{undone}");
     assert_eq!(pages(), "0");
     assert!(!root.path().join("etc/sysctl.d/60-namehop.conf").exists());
-    assert!(setup(root.path(), "--undo").ok().contains("Nothing was changed"));
+    assert!(setup(root.path(), "--undo").ok().contains("has changed nothing"));
 }
 
 #[test]

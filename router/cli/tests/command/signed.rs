@@ -108,7 +108,7 @@ fn wrong_files_are_named() {
         (
             "--signing-key operator.key --certificate stranger.ndncert",
             1,
-            ["stranger.ndncert", "another key than operator"],
+            ["stranger.ndncert", "does not belong to the key operator"],
         ),
         ("--signing-key operator.key", 2, ["operator.key", "certificate"]),
         ("--certificate operator.ndncert", 2, ["operator.ndncert", "private key"]),

@@ -189,10 +189,7 @@ fn several_objects_become_files_at_once() {
     assert_eq!(left, ["one"]);
 
     let text = scene.run("traffic fetch /test/one /test/two --discard -q").ok();
-    assert!(
-        text.contains("Together") && text.contains("2 objects, 0 of them failed") && text.contains("99.9%"),
-        "{text}"
-    );
+    assert!(text.contains("Total") && text.contains("2 objects, 0 failed") && text.contains("99.9%"), "{text}");
     let error = scene.run("traffic fetch /test/one /other/one").failed(2);
     assert!(error.contains("/test/one and /other/one"), "{error}");
     scene.run("traffic fetch /test/...").failed(2);

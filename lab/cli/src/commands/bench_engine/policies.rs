@@ -118,7 +118,7 @@ pub(super) fn show(report: &Report, as_json: bool) -> Result<(), Failure> {
 
 fn describe(report: &Report) -> String {
     let mut text = properties(&[
-        ("Workload", format!("{}, {} packets that can be asked for", report.workload, report.objects)),
+        ("Workload", format!("{}, {} distinct packets", report.workload, report.objects)),
         ("Content Store", format!("{} packets, {} bytes of content each", report.cs_capacity, report.payload_bytes)),
         ("Pending Interests", report.in_flight.to_string()),
         ("FIB", format!("{} prefixes", report.fib_prefixes)),

@@ -10,10 +10,7 @@ use namehop_cli::output::{Align, Table, properties};
 pub(super) fn describe(report: &Report) -> String {
     let machine = &report.machine;
     let mut text = properties(&[
-        (
-            "Processor",
-            format!("{}, {} cores, {:.2} GHz counter", machine.processor, machine.cores, machine.cycles_hz / 1e9),
-        ),
+        ("CPU", format!("{}, {} cores, {:.2} GHz counter", machine.processor, machine.cores, machine.cycles_hz / 1e9)),
         ("Load", report.load.to_owned()),
         (
             "FIB",
@@ -22,8 +19,8 @@ pub(super) fn describe(report: &Report) -> String {
                 report.fib_prefixes, report.fib_bytes_per_prefix, report.lookups_per_match
             ),
         ),
-        ("Tables on", report.table_pages.join(", ")),
-        ("Tables of a worker", table_size(report)),
+        ("Table pages", report.table_pages.join(", ")),
+        ("Tables per worker", table_size(report)),
         ("Workers", report.workers.to_string()),
     ]);
     if let Some(row) = report.schedules.first() {
@@ -33,9 +30,9 @@ pub(super) fn describe(report: &Report) -> String {
                 let floor = row.floor_ns.map_or_else(String::new, |floor| format!(", DRAM floor {floor:.0} ns"));
                 format!("{:.1} (Interest {interest_miss:.1}, Data {data:.1}){floor}", interest_miss + data)
             }
-            false => "not clear: what is pending just about fits into that cache".to_owned(),
+            false => "unknown: the pending entries only just fit into that cache".to_owned(),
         };
-        text.push_str(&properties(&[("Lines per exchange from beyond the core's cache", text_of_lines)]));
+        text.push_str(&properties(&[("Lines per exchange from outside the core's cache", text_of_lines)]));
     }
     text.push('\n');
     let mut table = Table::new(&[
@@ -72,7 +69,7 @@ pub(super) fn describe(report: &Report) -> String {
         text.push('\n');
     }
     match &report.no_counters {
-        Some(reason) => text.push_str(&format!("Without columns of hardware counters: {reason}\n")),
+        Some(reason) => text.push_str(&format!("No hardware counter columns: {reason}\n")),
         None => text.push_str(&describe_counters(report)),
     }
     text

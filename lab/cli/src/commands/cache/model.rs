@@ -59,7 +59,7 @@ pub struct ModelArgs {
 fn parse_counters(text: &str) -> Result<u32, String> {
     let most = 1 << 30;
     let counters = text.parse().ok().filter(|&counters: &u32| counters.is_power_of_two() && counters <= most);
-    counters.ok_or_else(|| format!("a power of two up to {most}"))
+    counters.ok_or_else(|| format!("must be a power of two, at most {most}"))
 }
 
 #[derive(Serialize)]
@@ -104,7 +104,7 @@ struct Simulated {
 impl ModelArgs {
     pub fn run(self) -> Result<(), Failure> {
         if !(0.0..=5.0).contains(&self.alpha) {
-            return Err(Failure::usage("--alpha is from 0 to 5"));
+            return Err(Failure::usage("--alpha must be from 0 to 5"));
         }
         let tuning = self.tuning();
         let history = self.history.unwrap_or(self.capacity);
@@ -160,18 +160,18 @@ fn describe(report: &Report) -> String {
         |number: Option<f64>| number.map_or_else(|| "never".to_owned(), |number| format!("{number:.0} requests"));
     let rates = &report.rates;
     let stays =
-        rates.eviction_time_requests.map_or_else(|| "ever".to_owned(), |number| format!("{number:.0} requests"));
+        rates.eviction_time_requests.map_or_else(|| "never".to_owned(), |number| format!("{number:.0} requests"));
     let mut pairs = vec![
         ("Hit rate", format!("{:.4}", rates.hit_rate)),
         ("Insertion rate", format!("{:.4}", rates.insertion_rate)),
-        ("Packets stay for", stays),
+        ("Eviction after", stays),
         ("Full after", requests(report.full_after_requests)),
         ("Published hit rate", format!("{:.4}", report.published.hit_rate)),
         ("Published insertion rate", format!("{:.4}", report.published.insertion_rate)),
     ];
     if let Some(simulated) = &report.simulated {
         let show = |rate: f64, distance: f64, published: f64| {
-            format!("{rate:.4} (the model says {distance:+.4}, as published {published:+.4})")
+            format!("{rate:.4} (model {distance:+.4}, published model {published:+.4})")
         };
         let of_hits = (simulated.hit_rate, simulated.hit_rate_distance, simulated.published_hit_rate_distance);
         let of_insertions =
@@ -179,8 +179,8 @@ fn describe(report: &Report) -> String {
         pairs.push(("Simulated hit rate", show(of_hits.0, of_hits.1, of_hits.2)));
         pairs.push(("Simulated insertion rate", show(of_insertions.0, of_insertions.1, of_insertions.2)));
         if report.full_after_requests.is_none_or(|full| full > simulated.requests as f64 / 2.0) {
-            let note =
-                "the cache was not full when counting began, which the model, but not the published one, allows for";
+            let note = "the cache was not full when counting began; the model accounts for this, the published model \
+                        does not";
             pairs.push(("Note", note.to_owned()));
         }
     }

@@ -44,7 +44,7 @@ impl FromStr for Capacity {
             None => text.parse().map(Capacity::Packets).map_err(|error: ParseIntError| error.to_string()),
             Some(percent) => match percent.parse() {
                 Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(Capacity::Percent(percent)),
-                _ => Err("a percentage is more than 0 and at most 100".to_owned()),
+                _ => Err("a percentage must be above 0 and at most 100".to_owned()),
             },
         }
     }
@@ -115,7 +115,7 @@ pub struct SimulateArgs {
 }
 
 fn parse_alpha(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|alpha| (0.0..=5.0).contains(alpha)).ok_or_else(|| "from 0 to 5".to_owned())
+    text.parse().ok().filter(|alpha| (0.0..=5.0).contains(alpha)).ok_or_else(|| "must be from 0 to 5".to_owned())
 }
 
 /// Report to print.
@@ -163,14 +163,14 @@ impl SimulateArgs {
             source = Source::Memory(names.clone().into_iter());
         }
         if let Some(path) = &self.hits {
-            progress.set_message("writing hits");
+            progress.set_message("recording hits");
             return write_hits(&mut source, &plan, path);
         }
         progress.set_message("simulating");
         let outcomes = run(&mut source, &plan, &|done| progress.set_position(done)).map_err(Failure::failed)?;
         let mut caches: Vec<Cache> = outcomes.iter().map(cache).collect();
         if let Some(names) = &names {
-            progress.set_message("looking for the optimum");
+            progress.set_message("computing the optimum");
             let warm_up = usize::try_from(warm_up).unwrap_or(usize::MAX);
             let mut capacities: Vec<usize> = plan.stores.iter().map(|&(_, capacity)| capacity).collect();
             capacities.dedup();
@@ -209,7 +209,8 @@ impl SimulateArgs {
                 (Capacity::Percent(percent), Some(shape)) => (shape.packets() as f64 * percent / 100.0) as usize,
                 (Capacity::Percent(_), None) => {
                     return Err(Failure::usage(
-                        "how many packets a file asks for is not known: give --capacity as a number",
+                        "--capacity in percent needs --workload: the number of packets in a trace is unknown; give a \
+                         number",
                     ));
                 }
             };
@@ -241,7 +242,7 @@ fn in_memory(source: &mut Source, requests: u64) -> Result<Vec<u64>, Failure> {
         source.read(CHUNK.min((requests - before as u64) as usize), &mut names).map_err(Failure::failed)?;
         if names.len() as u64 > MOST_IN_MEMORY {
             return Err(Failure::usage(format!(
-                "--optimum takes no more than {MOST_IN_MEMORY} requests: give --requests"
+                "--optimum takes at most {MOST_IN_MEMORY} requests: limit them with --requests"
             )));
         }
         if names.len() == before {

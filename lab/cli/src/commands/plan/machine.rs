@@ -136,14 +136,14 @@ impl MachineArgs {
     pub fn read(&self, hit_rate: f64) -> Result<Described, Failure> {
         let (is, mut machine) = match (&self.machine, &self.engine, &self.memory) {
             (Some(name), ..) if name == PUBLISHED => {
-                ("E5-2699 v4, costs of packets of Takemasa (2019)".to_owned(), published())
+                ("E5-2699 v4, packet costs of Takemasa (2019)".to_owned(), published())
             }
             (Some(path), ..) => described(Path::new(path))?,
             (None, Some(engine), Some(memory)) => self.measured(engine, memory, hit_rate)?,
             _ => {
                 return Err(Failure::usage(format!(
-                    "which computer? Give --machine {PUBLISHED}, --machine FILE, or --engine and --memory with what 'namehop bench engine \
-                     --json' and 'namehop bench memory --json' have measured"
+                    "no host given: give --machine {PUBLISHED}, --machine FILE, or --engine and --memory with the \
+                     output of 'namehop bench engine --json' and 'namehop bench memory --json'"
                 )));
             }
         };
@@ -167,12 +167,15 @@ impl MachineArgs {
         let report: EngineReport = read_json(engine, "namehop bench engine --json")?;
         let memory: MemoryReport = read_json(memory, "namehop bench memory --json")?;
         let schedule = report.schedules.iter().find(|measured| measured.schedule == SCHEDULE).ok_or_else(|| {
-            Failure::usage(format!("{}: measure the schedule '{SCHEDULE}', which the router uses", engine.display()))
+            Failure::usage(format!(
+                "{}: the schedule '{SCHEDULE}' is missing, which the router uses; measure it",
+                engine.display()
+            ))
         })?;
         let (cycles, lines) = (&schedule.total_cycles, &schedule.lines);
         if hit_rate > 0.0 && cycles.interest_hit <= 0.0 {
             return Err(Failure::usage(format!(
-                "{}: Interests that the cache answers were not measured; measure with --hit-ratio {hit_rate:.2}, or plan with --hit-rate 0",
+                "{}: cache hits were not measured; measure with --hit-ratio {hit_rate:.2}, or plan with --hit-rate 0",
                 engine.display()
             )));
         }
@@ -234,7 +237,7 @@ fn described(path: &Path) -> Result<(String, Machine), Failure> {
             data: cost(description.data),
         },
     };
-    Ok((format!("{}, as {} describes it", description.name, path.display()), machine))
+    Ok((format!("{}, described in {}", description.name, path.display()), machine))
 }
 
 /// Fails if a figure is not usable for computing.
@@ -242,15 +245,15 @@ fn check(machine: &Machine) -> Result<(), Failure> {
     let Machine { computer, costs, .. } = machine;
     let usual = [
         ("cores", f64::from(computer.cores)),
-        ("cycles a second", computer.hz),
-        ("bytes a second between memory and processor", computer.memory_bytes_per_second),
+        ("cycles per second", computer.hz),
+        ("bytes per second between memory and CPU", computer.memory_bytes_per_second),
         ("memory", machine.memory_bytes),
         ("link rate", machine.link_bits_per_second),
-        ("cycles of an Interest that the cache does not answer", costs.interest_miss.cycles),
-        ("cycles of a Data", costs.data.cycles),
+        ("cycles per Interest that misses the cache", costs.interest_miss.cycles),
+        ("cycles per Data", costs.data.cycles),
     ];
     match usual.into_iter().find(|(_, value)| value.is_nan() || *value <= 0.0) {
-        Some((what, value)) => Err(Failure::usage(format!("the computer's {what} must be above 0, and not {value}"))),
+        Some((what, value)) => Err(Failure::usage(format!("the host's {what} must be above 0, not {value}"))),
         None => Ok(()),
     }
 }
@@ -258,7 +261,7 @@ fn check(machine: &Machine) -> Result<(), Failure> {
 fn read_json<T: DeserializeOwned>(path: &Path, command: &str) -> Result<T, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
     serde_json::from_str(&text)
-        .map_err(|error| Failure::usage(format!("{} is not what '{command}' prints: {error}", path.display())))
+        .map_err(|error| Failure::usage(format!("{} is not output of '{command}': {error}", path.display())))
 }
 
 #[cfg(test)]
@@ -348,7 +351,7 @@ data = { cycles = 500, bytes = 1000 }
         std::fs::write(&engine, report(0.0)).expect("written");
         assert!(read(&line, 0.3).is_err() && read(&line, 0.0).is_ok());
         std::fs::write(&memory, r#"{"by_pages": []}"#).expect("written");
-        assert!(read(&line, 0.0).is_err(), "memory has no rate");
+        assert!(read(&line, 0.0).is_err(), "the memory rate must not be 0");
         std::fs::write(&memory, "{}").expect("written");
         assert!(read(&line, 0.0).is_err());
     }

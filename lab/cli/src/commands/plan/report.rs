@@ -13,9 +13,9 @@ const STEPS: u32 = 20;
 fn words(limit: Limit) -> &'static str {
     match limit {
         Limit::Computation => "cores",
-        Limit::MemoryRate => "rate of memory",
+        Limit::MemoryRate => "memory bandwidth",
         Limit::Links => "links",
-        Limit::MemorySize => "size of memory",
+        Limit::MemorySize => "memory size",
     }
 }
 
@@ -44,24 +44,20 @@ pub(super) fn describe(report: &Report) -> String {
             "{total:.1} W (cpu {:.1}, memory {:.1}, nic {:.1}, chassis {:.1})",
             power.cpu_watts, power.memory_watts, power.nic_watts, power.chassis_watts
         ),
-        _ => "not known: --server says what it takes, and that only of loads that the server can do".to_owned(),
+        _ => "unknown: give --server; only loads within the server's limits have an estimate".to_owned(),
     };
     let mut text = properties(&[
-        ("Computer", report.machine_is.clone()),
+        ("Host", report.machine_is.clone()),
         (
             "Interests",
-            format!(
-                "{} million/s, {} answered from the cache",
-                millions(demand.interests_per_second),
-                percent(demand.hit_rate)
-            ),
+            format!("{} million/s, {} cache hits", millions(demand.interests_per_second), percent(demand.hit_rate)),
         ),
         ("Data to consumers", show_bit_rate(8.0 * demand.data_bytes * demand.interests_per_second)),
-        ("Cost of an exchange", format!("{:.0} cycles, {:.0} bytes from and to memory", cost.cycles, cost.bytes)),
-        ("Computers", machines),
-        ("Bound first by", words(need.limit).to_owned()),
+        ("Cost per exchange", format!("{:.0} cycles, {:.0} bytes of memory traffic", cost.cycles, cost.bytes)),
+        ("Hosts", machines),
+        ("First bound", words(need.limit).to_owned()),
     ]);
-    text.push_str("\nEach computer\n");
+    text.push_str("\nPer host\n");
     text.push_str(&properties(&[
         ("  Packets received", format!("{} million/s", millions(each.packets_per_second))),
         (
@@ -81,12 +77,12 @@ pub(super) fn describe(report: &Report) -> String {
     ]));
     text.push('\n');
     text.push_str(&bounds(report));
-    text.push_str(&format!("\nCaches, of all computers together, by the popularity of {} contents\n", report.contents));
+    text.push_str(&format!("\nTotal cache of all hosts, for {} contents by popularity\n", report.contents));
     let mut table = Table::new(&[
         ("PACKETS", Align::Right),
         ("MEMORY", Align::Right),
         ("HIT RATE", Align::Right),
-        ("MOST, million Interests/s", Align::Right),
+        ("MAX, million Interests/s", Align::Right),
     ]);
     for cache in &report.caches {
         table.row([
@@ -103,7 +99,7 @@ pub(super) fn describe(report: &Report) -> String {
 fn bounds(report: &Report) -> String {
     let Report { bounds, each, .. } = report;
     let mut table =
-        Table::new(&[("BOUND", Align::Left), ("MOST, million Interests/s", Align::Right), ("LOAD", Align::Right)]);
+        Table::new(&[("BOUND", Align::Left), ("MAX, million Interests/s", Align::Right), ("LOAD", Align::Right)]);
     for (name, most, load) in loads(bounds, each) {
         let most = if most.is_finite() { millions(most) } else { "-".to_owned() };
         table.row([name.to_owned(), most, if load > 0.0 { percent(load) } else { "-".to_owned() }]);
@@ -131,8 +127,8 @@ pub(super) fn chart(report: &Report) -> Chart {
     });
     Chart {
         name: "plan".to_owned(),
-        title: format!("Load of one computer: {}", report.machine_is),
-        y_label: "% of what there is".to_owned(),
+        title: format!("Load of one host: {}", report.machine_is),
+        y_label: "% of the bound".to_owned(),
         series: series.collect(),
         kind: ChartKind::Lines {
             x_label: "Interests, million/s".to_owned(),

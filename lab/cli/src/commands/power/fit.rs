@@ -84,8 +84,8 @@ impl FitArgs {
 fn notes(fit: &Fit, rows: usize) -> Vec<String> {
     let Fit { server: _, idle_rows, frequency_curve, cores, memory, nic } = fit;
     let mut notes = vec![
-        format!("Derived from {rows} rows, {idle_rows} of the idle computer, by 'namehop power fit'."),
-        "How well each part fits (R², 1 is exact):".to_owned(),
+        format!("Derived from {rows} rows, {idle_rows} of the idle host, by 'namehop power fit'."),
+        "Quality of each fit (R², 1 is exact):".to_owned(),
     ];
     for CoreFit { active_cores, ghz, rows, r_squared, .. } in cores {
         notes.push(format!("  active_cores {active_cores}, {ghz} GHz: {} ({rows} rows)", show(*r_squared)));
@@ -98,21 +98,22 @@ fn notes(fit: &Fit, rows: usize) -> Vec<String> {
             fit.curve.minimum_watts
         )),
         None => notes.push(
-            "  power of a busy core by frequency: as measured, there are fewer than three frequencies".to_owned(),
+            "  power of a busy core by frequency: as measured, because fewer than three frequencies were measured"
+                .to_owned(),
         ),
     }
     let energy = |line: &Option<Line>, what: &str, option: &str| match line {
         Some(line) => format!("  {what}: {}", show(line.r_squared)),
-        None => format!("  {what}: not measured, but taken from {option}"),
+        None => format!("  {what}: not measured, taken from {option}"),
     };
-    notes.push(energy(memory, "energy of a byte of memory", "--memory-joules-per-byte"));
-    notes.push(energy(nic, "energy of a packet", "--nic-joules-per-packet"));
+    notes.push(energy(memory, "energy per byte of memory", "--memory-joules-per-byte"));
+    notes.push(energy(nic, "energy per packet", "--nic-joules-per-packet"));
     notes
 }
 
 /// Formats R², if it is defined.
 fn show(r_squared: f64) -> String {
-    if r_squared.is_finite() { format!("{r_squared:.3}") } else { "none, the power is always the same".to_owned() }
+    if r_squared.is_finite() { format!("{r_squared:.3}") } else { "undefined, the power is constant".to_owned() }
 }
 
 #[cfg(test)]
@@ -138,9 +139,9 @@ mod tests {
         };
         let fit = fit(&rows, &options).expect("complete");
         let text = fit.server.to_toml(&notes(&fit, rows.len()));
-        assert!(text.contains("# Derived from 7 rows, 1 of the idle computer"), "{text}");
+        assert!(text.contains("# Derived from 7 rows, 1 of the idle host"), "{text}");
         assert!(text.contains("#   active_cores 2, 2 GHz: 1.000 (3 rows)"), "{text}");
-        assert!(text.contains("not measured, but taken from --nic-joules-per-packet"), "{text}");
+        assert!(text.contains("not measured, taken from --nic-joules-per-packet"), "{text}");
         let server = Server::from_toml(&text).expect("valid");
         assert_eq!((server.cpu.devices, server.cpu.cores_per_device()), (2, 2));
         assert!((server.cpu.watts(6e9).expect("possible") - 25.0).abs() < 1e-3);

@@ -128,12 +128,12 @@ impl ModelArgs {
             [naive, optimised] => (naive, optimised),
             _ => {
                 return Err(Failure::usage(
-                    "--hit-rate takes one share, or two: of the naive and of the optimised router",
+                    "--hit-rate takes one share, or two: for the naive and for the optimised router",
                 ));
             }
         };
         if !self.hit_rate.iter().all(is_share) || !is_share(&self.insertion_rate) {
-            return Err(Failure::usage("--hit-rate and --insertion-rate are from 0 to 1"));
+            return Err(Failure::usage("--hit-rate and --insertion-rate must be from 0 to 1"));
         }
         let case = |name, router: Router, hit_rate, insertion_rate| {
             let cycles_per_interest = router.cycles.average(hit_rate, insertion_rate);
@@ -234,7 +234,7 @@ fn describe(report: &Report) -> String {
     text.push('\n');
     text.push_str(&table.render());
     if rates.iter().any(|rate| rate.routers.iter().any(Option::is_none)) {
-        text.push_str("\nA row without power: the rate is more than the processors can do.\n");
+        text.push_str("\nRows without power: the rate is above the limit of the CPUs.\n");
     }
     text
 }
@@ -309,7 +309,7 @@ mod tests {
         assert!((naive.received_bits_per_second / 1e9 - (58.0 * 0.762 + 58.0 * 121.0 / 1024.0)).abs() < 1e-6);
         let text = describe(&report);
         assert!(text.contains("naive: hit rate 0.238, insertion rate 1, 1736 cycles and 1436 bytes"), "{text}");
-        assert!(text.contains("10.1") && !text.contains("more than the processors can do"), "{text}");
+        assert!(text.contains("10.1") && !text.contains("above the limit of the CPUs"), "{text}");
     }
 
     #[test]
@@ -328,7 +328,7 @@ mod tests {
         let report = report("--rate 1Mpps,70Gbit/s --hit-rate 0.2").expect("shown");
         assert!(report.rates[1].routers[0].is_none() && report.rates[1].routers[1].is_some());
         assert_eq!(report.rates[1].saved_percent, None);
-        assert!(describe(&report).contains("more than the processors can do"));
+        assert!(describe(&report).contains("above the limit of the CPUs"));
         serde_json::to_string(&report).expect("JSON");
     }
 

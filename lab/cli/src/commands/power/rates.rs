@@ -39,7 +39,7 @@ impl FromStr for Rates {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is not a rate; write for instance 58Gbit/s, 7Mpps or 0..58Gbit/s");
+        let wrong = || format!("'{text}' is not a rate; write, for example, 58Gbit/s, 7Mpps or 0..58Gbit/s");
         let unit = UNITS.iter().find(|(name, ..)| text.ends_with(name));
         let &(name, unit, factor) = unit.ok_or_else(wrong)?;
         let numbers = text[..text.len() - name.len()].trim();

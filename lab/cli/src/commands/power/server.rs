@@ -42,7 +42,7 @@ impl ServerArgs {
         };
         let published = PUBLISHED.iter().find(|server| server.name == name);
         let published = published.ok_or_else(|| {
-            Failure::usage(format!("'{name}' is none of the published servers; 'namehop power server' lists them"))
+            Failure::usage(format!("'{name}' is not a published server; 'namehop power server' lists them"))
         })?;
         let server = published.server();
         if self.json { output::json(&server) } else { output::print(&server.to_toml(&[published.title.to_owned()])) }

@@ -285,7 +285,7 @@ impl CreateArgs {
         let what = match (created, wants_properties) {
             (true, _) => "created",
             (false, false) => "exists",
-            (false, true) => "exists, with the properties that it had: 'namehop face update' changes them",
+            (false, true) => "exists; its properties were not changed: use 'namehop face update'",
         };
         print_changed(&ChangedFaceView::new(face, Some(created)), self.json, what)
     }

@@ -14,7 +14,7 @@ pub(super) fn show(report: &Report<'_>) -> String {
     text.push_str(&show_plan(report.plan));
     if !report.changed.is_empty() {
         text.push_str(&show_changed(report.changed));
-        text.push_str("To take that back: namehop setup --undo\n");
+        text.push_str("To undo these changes: namehop setup --undo\n");
     }
     text
 }
@@ -32,7 +32,7 @@ fn show_finding(finding: &Finding) -> String {
 fn show_plan(plan: &Plan) -> String {
     let mut text = String::new();
     if !plan.steps.is_empty() {
-        text.push_str("What would be changed\n");
+        text.push_str("Planned changes\n");
     }
     for (number, step) in (1..).zip(&plan.steps) {
         text.push_str(&wrapped(&format!("{number}. {}", step.change), "  ", "     "));
@@ -42,7 +42,7 @@ fn show_plan(plan: &Plan) -> String {
         }
         text.push_str(&wrapped(&step.why, "     ", "     "));
     }
-    for (title, list) in [("What cannot be done", &plan.obstacles), ("To know", &plan.notes)] {
+    for (title, list) in [("Obstacles", &plan.obstacles), ("Notes", &plan.notes)] {
         if !list.is_empty() {
             text.push_str(&format!("{title}\n"));
         }
@@ -56,7 +56,7 @@ fn show_plan(plan: &Plan) -> String {
 
 /// Formats the changes made by earlier runs.
 pub(super) fn show_changed(changed: &[Record]) -> String {
-    let mut text = "What was changed by 'namehop setup'\n".to_owned();
+    let mut text = "Changes made by 'namehop setup'\n".to_owned();
     for (number, record) in (1..).zip(changed) {
         text.push_str(&wrapped(&format!("{number}. {}", record.change), "  ", "     "));
     }

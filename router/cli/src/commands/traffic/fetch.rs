@@ -79,11 +79,11 @@ fn file_name(name: &Name) -> Result<&OsStr, String> {
     let object = parts.iter().rev().find(|part| !part.is_version() && !part.is_segment());
     let bytes = match object {
         Some(part) if part.is_generic() => part.value,
-        _ => return Err(format!("{name} does not end with the name of a file: fetch it with 'namehop cat'")),
+        _ => return Err(format!("{name} does not end with a file name: fetch it with 'namehop cat'")),
     };
     let is_path = bytes.iter().any(|byte| matches!(byte, 0 | b'/'));
     if bytes.is_empty() || bytes == b"." || bytes == b".." || is_path {
-        return Err(format!("the end of {name} cannot be the name of a file: fetch it with 'namehop cat'"));
+        return Err(format!("the last component of {name} cannot be a file name: fetch it with 'namehop cat'"));
     }
     Ok(OsStr::from_bytes(bytes))
 }
@@ -99,14 +99,15 @@ impl FetchArgs {
             let file = file_name(name).map_err(Failure::usage)?;
             if let Some(other) = taken.insert(file, name) {
                 return Err(Failure::usage(format!(
-                    "{other} and {name} would both become the file {}: fetch one after the other, with another --into",
+                    "{other} and {name} would both be written to {}: fetch them separately, with different --into \
+                     folders",
                     file.display()
                 )));
             }
             wanted.push(Wanted { name: name.clone(), file: Some(self.into.join(file)) });
         }
         std::fs::create_dir_all(&self.into).map_err(|error| {
-            Failure::failed(error).context(format!("cannot make the directory {}", self.into.display()))
+            Failure::failed(error).context(format!("cannot create the directory {}", self.into.display()))
         })?;
         Ok(wanted)
     }
@@ -198,9 +199,11 @@ fn failure_of(outcomes: Vec<Outcome>) -> Result<(), Failure> {
         0 => Ok(()),
         1 if all == 1 => Err(errors.remove(0).into()),
         failed if failed == all && errors.iter().all(FetchError::is_timeout) => {
-            Err(Failure::new(Kind::Nothing, format!("none of {all} objects was fetched: nothing was received")))
+            Err(Failure::new(Kind::Nothing, format!("none of {all} objects was fetched: no Data was received")))
         }
-        failed => Err(Failure::failed(format!("{failed} of {all} objects were not fetched; the report says why"))),
+        failed => {
+            Err(Failure::failed(format!("{failed} of {all} objects were not fetched; the report gives the reasons")))
+        }
     }
 }
 

@@ -113,7 +113,7 @@ fn describe(counters: &FileServerCounters) -> String {
         (
             "Answered",
             format!(
-                "{} segments of files, {} of listings, {} bytes; {} metadata, {} of them of what is not there",
+                "{} file segments, {} listing segments, {} bytes; {} metadata, {} of them for missing files",
                 counters.segments,
                 counters.listings,
                 counters.bytes,
@@ -124,14 +124,14 @@ fn describe(counters: &FileServerCounters) -> String {
         (
             "Unanswered",
             format!(
-                "{} of unknown form, {} not there, {} of another version, {} behind the end",
+                "{} of unknown form, {} for missing files, {} for another version, {} beyond the end",
                 counters.unrecognized, counters.missing, counters.other_version, counters.behind_end
             ),
         ),
         (
             "Failed",
             format!(
-                "{} too many at once, {} too large, {} could not be read or signed",
+                "{} overload, {} too large, {} read or signing errors",
                 counters.overloaded, counters.too_large, counters.failed
             ),
         ),

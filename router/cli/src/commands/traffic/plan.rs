@@ -227,8 +227,8 @@ impl Entry for ProducerEntry {
         let link = link_address(&self.link, &self.local, self.mtu)?;
         if matches!(link, Some(LinkAddress::Port(_))) && (self.register == Some(true) || self.control.is_some()) {
             return Err(
-                "over a port nothing is registered: leave register and control out, and give the router a route to its face of \
-                 this link ('namehop route add')"
+                "prefixes cannot be registered over a port: remove register and control, and add a route to the \
+                 router's face of this link ('namehop route add')"
                     .to_owned(),
             );
         }
@@ -244,9 +244,7 @@ fn link_address(
 ) -> Result<Option<LinkAddress>, String> {
     match uri {
         Some(uri) => LinkAddress::new(uri.clone(), local.clone(), mtu_bytes).map(Some),
-        None if local.is_some() || mtu_bytes.is_some() => {
-            Err("local and mtu belong to a link: give link = URI".to_owned())
-        }
+        None if local.is_some() || mtu_bytes.is_some() => Err("local and mtu need a link: give link = URI".to_owned()),
         None => Ok(None),
     }
 }
@@ -255,7 +253,7 @@ impl ConsumerEntry {
     fn plan(&self) -> Result<ConsumerPlan, String> {
         let pacing = match self.rate {
             Some(_) if self.window.is_some() || self.congestion.is_some() || self.max_window.is_some() => {
-                return Err("a consumer has a rate or a window: leave one of them out".to_owned());
+                return Err("a consumer takes either a rate or a window: remove one".to_owned());
             }
             Some(per_second) => Pacing::Rate {
                 per_second,
@@ -263,13 +261,13 @@ impl ConsumerEntry {
                 max_in_flight: self.max_in_flight.unwrap_or(DEFAULT_MAX_IN_FLIGHT),
             },
             None if self.poisson || self.max_in_flight.is_some() => {
-                return Err("poisson and max_in_flight belong to a rate: give rate = INTERESTS-PER-SECOND".to_owned());
+                return Err("poisson and max_in_flight need a rate: give rate = INTERESTS-PER-SECOND".to_owned());
             }
             None => {
                 let size = self.window.unwrap_or(DEFAULT_WINDOW);
                 let law = self.congestion.unwrap_or(WindowKind::Fixed);
                 if law == WindowKind::Fixed && self.max_window.is_some() {
-                    return Err("max_window belongs to congestion control: give congestion = \"cubic\"".to_owned());
+                    return Err("max_window needs congestion control: give congestion = \"cubic\"".to_owned());
                 }
                 let max = if law == WindowKind::Fixed { size } else { self.max_window.unwrap_or(DEFAULT_MAX_WINDOW) };
                 Pacing::Window { size, law, max }
@@ -299,11 +297,11 @@ impl PatternEntry {
             (Some(names), None, None) => Names::Cycle(names),
             (Some(names), Some(alpha), None) => Names::Zipf { names, alpha },
             (None, None, Some(kind)) => Names::Workload(WorkloadShape { seed, ..WorkloadShape::published(kind) }),
-            (None, Some(_), None) => return Err("zipf chooses among names: give names = NUMBER as well".to_owned()),
-            _ => return Err("a pattern has names or a workload: leave one of them out".to_owned()),
+            (None, Some(_), None) => return Err("zipf needs a number of names: give names = NUMBER".to_owned()),
+            _ => return Err("a pattern takes either names or a workload: remove one".to_owned()),
         };
         let digest_of = match (self.digest_payload, self.digest_freshness) {
-            (None, Some(_)) => return Err("digest_freshness belongs to digest_payload".to_owned()),
+            (None, Some(_)) => return Err("digest_freshness needs digest_payload".to_owned()),
             (payload, freshness) => payload.map(|payload_bytes| DataShape {
                 suffix: Name::new(),
                 freshness_ms: freshness.map_or(0, milliseconds),
@@ -354,10 +352,11 @@ impl ReplyEntry {
     fn reply(&self) -> Result<Reply, String> {
         let has_data = self.payload.is_some() || self.freshness.is_some() || self.suffix.is_some();
         let kind = match (self.nack, self.silent) {
-            (Some(_), true) => return Err("a reply is a Nack or silent: leave one of them out".to_owned()),
+            (Some(_), true) => return Err("a reply is either a Nack or silent: remove one".to_owned()),
             (Some(_), _) | (_, true) if has_data => {
                 return Err(
-                    "payload, freshness and suffix are those of Data: a reply with nack or silent has none".to_owned()
+                    "payload, freshness and suffix are for Data only: remove them from a reply with nack or silent"
+                        .to_owned(),
                 );
             }
             (Some(reason), false) => ReplyKind::Nack(reason),

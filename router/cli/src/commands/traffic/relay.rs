@@ -130,14 +130,14 @@ impl Report {
             ("received", |way| way.received),
             ("carried", |way| way.carried),
             ("carried, bytes", |way| way.carried_bytes),
-            ("lost by chance", |way| way.lost),
-            ("lost, queue full", |way| way.queue_full),
+            ("dropped at random", |way| way.lost),
+            ("dropped, queue full", |way| way.queue_full),
             ("duplicated", |way| way.duplicated),
-            ("held back", |way| way.held_back),
-            ("of strangers", |way| way.strangers),
-            ("refused by the system", |way| way.refused),
-            ("dropped by the system", |way| way.overrun),
-            ("on the way", |way| way.on_the_way),
+            ("reordered", |way| way.held_back),
+            ("from other senders", |way| way.strangers),
+            ("send failed", |way| way.refused),
+            ("receive overflow", |way| way.overrun),
+            ("in transit", |way| way.on_the_way),
         ];
         for (name, of) in lines {
             table.row([name.to_owned(), of(&self.forth).to_string(), of(&self.back).to_string()]);

@@ -103,7 +103,7 @@ impl Report {
     pub fn first_error(&self) -> Option<String> {
         let consumers = self.consumers.iter().map(|consumer| (&consumer.name, &consumer.error));
         let mut all = consumers.chain(self.producers.iter().map(|producer| (&producer.name, &producer.error)));
-        all.find_map(|(name, error)| error.as_ref().map(|error| format!("{name}: the connection broke: {error}")))
+        all.find_map(|(name, error)| error.as_ref().map(|error| format!("{name}: the connection failed: {error}")))
     }
 
     pub fn describe(&self) -> String {
@@ -111,7 +111,7 @@ impl Report {
         let mut text: String = consumers.chain(self.producers.iter().map(Producer::describe)).collect();
         let each = self.generator_cpu_us_per_packet.map(|us| format!(", {us:.3} us per packet")).unwrap_or_default();
         let share = 100.0 * self.generator_cpu_s / self.elapsed_s.max(f64::MIN_POSITIVE);
-        let cost = format!("{:.2} s of processor time, {share:.0} % of one processor{each}", self.generator_cpu_s);
+        let cost = format!("{:.2} s of CPU time, {share:.0} % of one CPU{each}", self.generator_cpu_s);
         text += &properties(&[("Generator", cost)]);
         text
     }
@@ -177,7 +177,7 @@ impl Consumer {
             (
                 "Losses",
                 format!(
-                    "{} Nacks ({} congestion, {} duplicate, {} no route), {} timed out, {} without an answer at the end",
+                    "{} Nacks ({} congestion, {} duplicate, {} no route), {} timed out, {} unanswered at the end",
                     self.nacks,
                     self.nacks_congestion,
                     self.nacks_duplicate,
@@ -187,9 +187,10 @@ impl Consumer {
                 ),
             ),
             (
-                "Apart",
+                "Other",
                 format!(
-                    "{} duplicate, {} late, {} unsolicited, {} malformed; {} names held back, {} Interests not sent",
+                    "{} duplicate, {} late, {} unsolicited, {} malformed; {} deferred (name pending), {} Interests not \
+                     sent",
                     self.duplicates, self.late, self.unsolicited, self.malformed, self.held_back, self.not_sent
                 ),
             ),
@@ -235,12 +236,12 @@ impl Producer {
 
     fn describe(&self) -> String {
         let unanswered = format!(
-            "{} as asked for, {} of other prefixes, {} too large, {} held back too many, {} held back at the end",
+            "{} silent, {} for other prefixes, {} too large, {} delay queue full, {} delayed at the end",
             self.silent, self.unmatched, self.too_large, self.delay_full, self.delayed_at_end
         );
         properties(&[
             ("Producer", self.name.clone()),
-            ("Asked", format!("{} Interests, {} malformed frames", self.interests, self.malformed)),
+            ("Received", format!("{} Interests, {} malformed frames", self.interests, self.malformed)),
             ("Answered", format!("{} Data, {} Nacks, {} bytes", self.data, self.nacks, self.bytes)),
             ("Unanswered", unanswered),
             ("Link", self.link.describe()),
@@ -261,10 +262,10 @@ impl Link {
 
     fn describe(&self) -> String {
         let losses = |losses: &BTreeMap<&str, u64>| match losses.is_empty() {
-            true => "none lost here".to_owned(),
+            true => "none dropped".to_owned(),
             false => {
                 let each: Vec<String> = losses.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-                format!("lost here: {}", each.join(", "))
+                format!("dropped: {}", each.join(", "))
             }
         };
         format!(

@@ -88,7 +88,7 @@ impl HowArgs {
                 let now = session.progress();
                 let per_second = |now: u64, before: u64| (now - before) as f64 / passed.as_secs_f64();
                 shown.set_message(if config.consumers.is_empty() {
-                    format!("{} Interests came, {:.0} per second", now.asked, per_second(now.asked, last.1.asked))
+                    format!("{} Interests received, {:.0} per second", now.asked, per_second(now.asked, last.1.asked))
                 } else {
                     let rate = per_second(now.received, last.1.received);
                     format!("{} sent, {} Data, {} lost, {rate:.0} Data per second", now.sent, now.received, now.lost)

@@ -94,10 +94,12 @@ impl Report {
     pub fn describe(&self) -> String {
         let mut text: String = self.objects.iter().map(|object| object.describe() + "\n").collect();
         let total = &self.total;
-        let mut pairs = vec![("Together", format!("{} objects, {} of them failed", total.objects, total.failed))];
+        let mut pairs = vec![("Total", format!("{} objects, {} failed", total.objects, total.failed))];
         pairs.extend(total.transferred.describe());
-        pairs
-            .push(("Apart", format!("{} Data late or twice, {} malformed frames", total.unsolicited, total.malformed)));
+        pairs.push((
+            "Other",
+            format!("{} late or duplicate Data, {} malformed frames", total.unsolicited, total.malformed),
+        ));
         text += &properties(&pairs);
         text
     }

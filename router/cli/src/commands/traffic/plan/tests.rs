@@ -7,7 +7,7 @@ fn errors_name_the_line_and_what_to_do() {
     let mut wrong = Vec::new();
     for (text, line, said) in [
         ("\nduraton = \"1s\"", 2, "unknown field"),
-        ("[[consumer]]\nrate = 5\nwindow = 3\n[[consumer.pattern]]\nprefix = \"/a\"", 1, "leave one of them out"),
+        ("[[consumer]]\nrate = 5\nwindow = 3\n[[consumer.pattern]]\nprefix = \"/a\"", 1, "remove one"),
         ("[[consumer]]\nrate = 0\n[[consumer.pattern]]\nprefix = \"/a\"", 1, "between 0.001"),
         ("[[consumer]]\n", 1, "[[consumer.pattern]]"),
         ("[[consumer]]\n[[consumer.pattern]]\nprefix = \"/%zz\"", 3, "prefix"),
@@ -34,7 +34,7 @@ fn errors_name_the_line_and_what_to_do() {
         (
             "[[producer]]\n[[producer.pattern]]\nprefix = \"/a\"\nreply = [{silent = true, payload = 5}]",
             1,
-            "those of Data",
+            "for Data only",
         ),
         ("[[producer]]\n[[producer.pattern]]\nprefix = \"/a\"\nreply = [{payload = 9000}]", 1, "does not fit"),
     ] {
