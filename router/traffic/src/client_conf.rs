@@ -35,7 +35,7 @@ pub enum Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Argument => f.write_str("given as argument"),
+            Self::Argument => f.write_str("given as an argument"),
             Self::Environment => write!(f, "from {TRANSPORT_VARIABLE}"),
             Self::File(path) => write!(f, "from {}", path.display()),
             Self::Default => f.write_str("default"),

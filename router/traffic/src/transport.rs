@@ -74,9 +74,9 @@ struct Attempts<'a>(&'a [Attempt]);
 impl fmt::Display for Attempts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
-            return f.write_str("no place to look at");
+            return f.write_str("no transport is configured");
         }
-        f.write_str("looked at ")?;
+        f.write_str("tried ")?;
         for (index, attempt) in self.0.iter().enumerate() {
             if index > 0 {
                 f.write_str(", ")?;
@@ -184,7 +184,7 @@ pub(crate) fn of_family(to: &HostPort, addresses: impl Iterator<Item = SocketAdd
         })
         .collect();
     if wanted.is_empty() {
-        let text = format!("'{}' has no address of that family", to.host);
+        let text = format!("'{}' has no address of this family", to.host);
         return Err(io::Error::new(io::ErrorKind::NotFound, text));
     }
     Ok(wanted)

@@ -255,7 +255,7 @@ fn a_closed_connection_is_reported_once() {
         drop(far);
         let error =
             Controller::new(Endpoint::from_stream(near)).rib().await.expect_err("a closed connection is an error");
-        assert_eq!(error.to_string(), "the connection to the forwarder is closed: the forwarder closed it");
+        assert_eq!(error.to_string(), "the connection to the forwarder is closed: closed by the forwarder");
     });
 }
 

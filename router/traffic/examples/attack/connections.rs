@@ -180,7 +180,7 @@ fn posted(command: &[u8]) -> Result<Vec<u8>, Failure> {
             return Ok(request);
         }
     }
-    Err("the header does not end with an element that reaches into the body".into())
+    Err("the header must end with a TLV element that extends into the body".into())
 }
 
 /// Posts commands over loopback, as a web page in the operator's browser.

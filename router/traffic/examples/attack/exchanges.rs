@@ -54,7 +54,7 @@ impl Link {
                 socket.connect(address)?;
                 Link::Udp(socket)
             }
-            _ => return Err(format!("to={to} is not understood").into()),
+            _ => return Err(format!("to={to} is not valid").into()),
         })
     }
 

@@ -18,7 +18,7 @@ use options::{Failure, Options};
 
 fn run() -> Result<String, Failure> {
     let mut arguments = std::env::args().skip(1);
-    let name = arguments.next().ok_or("which attack? See tests/system/attack_plans.py")?;
+    let name = arguments.next().ok_or("no attack given; tests/system/attack_plans.py lists them")?;
     let options = Options::parse(arguments)?;
     match name.as_str() {
         "ask" => exchanges::ask(options),

@@ -35,7 +35,7 @@ impl Options {
     /// Returns a required number or address.
     pub fn get<T: FromStr>(&self, key: &str) -> Result<T, Failure> {
         let text = self.text(key)?;
-        text.parse().map_err(|_| format!("{key}={text} is not understood").into())
+        text.parse().map_err(|_| format!("{key}={text} is not valid").into())
     }
 
     /// Returns a number, or `default` if it is absent.

@@ -71,13 +71,13 @@ impl Sender {
                 Ok(Sender::Datagrams { sockets, turn: 0 })
             }
             "spoofed" => {
-                let SocketAddr::V4(to) = to else { return Err("senders are invented for IPv4 only".into()) };
+                let SocketAddr::V4(to) = to else { return Err("sender addresses can be spoofed for IPv4 only".into()) };
                 // IPPROTO_RAW: the packet includes the IP header.
                 let socket = socket(AddressFamily::Inet, SockType::Raw, SockFlag::SOCK_NONBLOCK, SockProtocol::Raw)?;
                 setsockopt(&socket, sockopt::SndBuf, &(4 << 20))?;
                 Ok(Sender::Invented { socket, to, count: 0 })
             }
-            other => Err(format!("via={other} is not understood").into()),
+            other => Err(format!("via={other} is not valid").into()),
         }
     }
 
@@ -136,7 +136,7 @@ pub fn address_number(options: &Options, number: u32) -> Result<SocketAddr, Fail
     } else {
         pattern.replace("{}", &format!("{number:x}"))
     };
-    let ip: IpAddr = text.parse().map_err(|_| format!("{text} is no address"))?;
+    let ip: IpAddr = text.parse().map_err(|_| format!("{text} is not an address"))?;
     Ok((ip, 0).into())
 }
 

@@ -116,7 +116,7 @@ pub(crate) fn command(
 /// Fails if the forwarder refused the command, or the answer is not a ControlResponse.
 pub(crate) fn check_response(packet: &[u8]) -> Result<Vec<u8>, CommandError> {
     let malformed =
-        |error: namehop_wire::DecodeError| CommandError::Malformed(format!("bad answer to the command: {error}"));
+        |error: namehop_wire::DecodeError| CommandError::Malformed(format!("malformed answer to the command: {error}"));
     let data = Data::decode(packet).map_err(malformed)?;
     let response = Reader::new(data.content).read_typed(types::nfd::CONTROL_RESPONSE).map_err(malformed)?;
     let mut fields = Reader::new(response.value);

@@ -46,7 +46,7 @@ pub(super) fn spawn(shared: &Arc<Shared>, connection: Connection) -> (AbortHandl
 
 fn finish(shared: &Shared, result: io::Result<()>) {
     match result {
-        Ok(()) => shared.close("the forwarder closed it"),
+        Ok(()) => shared.close("closed by the forwarder"),
         Err(error) => shared.close(&error.to_string()),
     }
 }

@@ -86,10 +86,10 @@ pub enum ExpressError {
     #[error("connection to the forwarder closed: {0}")]
     Closed(String),
     /// The caller's packet is not an Interest.
-    #[error("bad Interest: {0}")]
+    #[error("malformed Interest: {0}")]
     BadInterest(DecodeError),
     /// The Interest cannot be built: its name is empty or too long.
-    #[error("cannot make the Interest: {0}")]
+    #[error("cannot build the Interest: {0}")]
     Unbuildable(String),
 }
 

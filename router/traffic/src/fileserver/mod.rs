@@ -69,13 +69,12 @@ pub enum FileServerError {
     Directory(#[from] io::Error),
     /// The kernel does not support confining lookups to the directory.
     #[error(
-        "this needs openat2, a system call of Linux 5.6 and later, which the system or a container does not allow: {0}"
+        "openat2, a system call of Linux 5.6 and later, is not available; the kernel or the container does not allow \
+         it: {0}"
     )]
     NoConfinement(io::Error),
     /// Segments of this size do not fit into packets.
-    #[error(
-        "segments of {0} bytes do not fit into packets with this prefix and this signature: choose smaller segments"
-    )]
+    #[error("segments of {0} bytes do not fit into packets with this prefix and this signature: use smaller segments")]
     TooLarge(usize),
     /// The segment size is 0.
     #[error("the segment size must be at least 1 byte")]

@@ -130,7 +130,7 @@ async fn files_and_listings_arrive_whole() {
     assert_eq!(String::from_utf8(scene.fetch("/F/many/32=ls").await).unwrap(), expected);
     assert_eq!(scene.fetch("/F").await, b"many/\0sub/\0");
     scene.write("new", "");
-    assert_eq!(scene.fetch("/F").await, b"many/\0new\0sub/\0", "a directory that changes has a new version");
+    assert_eq!(scene.fetch("/F").await, b"many/\0new\0sub/\0", "a changed directory must get a new version");
 }
 
 #[tokio::test]
@@ -195,7 +195,7 @@ async fn nothing_outside_and_nothing_special_is_served() {
     let asked = scene.producer.counters().in_interests;
     let counters = scene.server.stop(&scene.producer).await;
     assert_eq!((counters.nacks, counters.missing, counters.unrecognized), (9, 8, 3), "{counters:?}");
-    assert_eq!(asked, 9 + 8 + 3, "every Interest is accounted for");
+    assert_eq!(asked, 9 + 8 + 3, "every Interest must be counted exactly once");
 }
 
 #[tokio::test]

@@ -53,7 +53,7 @@ impl LinkAddress {
         match uri {
             LinkUri::Port(remote) => PortAddress::new(remote, local, mtu_bytes).map(LinkAddress::Port),
             LinkUri::Socket(uri) if local.is_some() || mtu_bytes.is_some() => {
-                Err(format!("local and mtu belong to links over ports (memif://, ether://), and {uri} is a socket"))
+                Err(format!("local and mtu are for links over ports (memif://, ether://), but {uri} is a socket"))
             }
             LinkUri::Socket(uri) => Ok(LinkAddress::Socket(uri)),
         }
@@ -97,8 +97,7 @@ impl PortAddress {
             FaceUri::Memif { .. } | FaceUri::Device { driver: PortDriver::Kernel | PortDriver::Xdp, .. }
         );
         if !is_served {
-            let text =
-                format!("{local} is not a port of consumers and producers, which are dev://, xdp:// and memif://");
+            let text = format!("{local} cannot be used by consumers and producers: use dev://, xdp:// or memif://");
             return Err(text);
         }
         if mtu_bytes.is_some_and(|bytes| !(MIN_MTU_BYTES..=MAX_PACKET_SIZE).contains(&bytes)) {
@@ -107,7 +106,7 @@ impl PortAddress {
         match FacePeer::of(&remote, &local) {
             Some(FacePeer::Link(peer)) => Ok(PortAddress { remote, local, peer, mtu_bytes }),
             _ => Err(format!(
-                "no link leads from {local} to {remote}: give memif:///SOCKET?id=NUMBER, or ether://[ADDRESS] through a port"
+                "cannot link {local} to {remote}: give memif:///SOCKET?id=NUMBER, or ether://[ADDRESS] through a port"
             )),
         }
     }
@@ -166,11 +165,11 @@ mod tests {
     fn what_does_not_go_together_is_refused_with_what_would() {
         for (uri, local, mtu_bytes, said) in [
             ("ether://[02:00:00:00:00:01]", None, None, "dev://INTERFACE"),
-            ("ether://[02:00:00:00:00:01]", Some("pci://0000:03:00.0"), None, "dev://, xdp:// and memif://"),
-            ("ether://[02:00:00:00:00:01]", Some("dev://eth1?ip=192.0.2.1"), None, "no link leads"),
+            ("ether://[02:00:00:00:00:01]", Some("pci://0000:03:00.0"), None, "dev://, xdp:// or memif://"),
+            ("ether://[02:00:00:00:00:01]", Some("dev://eth1?ip=192.0.2.1"), None, "cannot link"),
             ("ether://02:00:00:00:00:01", Some("dev://eth1"), None, "brackets"),
             ("memif:///x.sock", None, None, "?id="),
-            ("memif:///x.sock?id=0", Some("dev://eth1"), None, "no link leads"),
+            ("memif:///x.sock?id=0", Some("dev://eth1"), None, "cannot link"),
             ("memif:///x.sock?id=0", None, Some(63), "between 64 and 8800"),
             ("unix:///x.sock", Some("dev://eth1"), None, "is a socket"),
             ("nonsense://x", None, None, "memif:///SOCKET?id=NUMBER"),

@@ -114,7 +114,8 @@ impl CommandClient {
             writer.element(types::nfd::URI, face_uri(remote).as_bytes());
         });
         let body = self.exchange(link, ("faces", "create"), &parameters)?;
-        face_id(&body).ok_or_else(|| CommandError::Malformed("the answer to faces/create names no face".to_owned()))
+        face_id(&body)
+            .ok_or_else(|| CommandError::Malformed("the answer to faces/create contains no face id".to_owned()))
     }
 
     /// Sends a command and waits for the Data of the same name; returns the body of the answer.
@@ -126,7 +127,7 @@ impl CommandClient {
     ) -> Result<Vec<u8>, CommandError> {
         self.last_time_ms = next_signature_time_ms(self.last_time_ms, unix_time_ms());
         let interest = command::command(verb, link.is_local(), parameters, self.signer.as_ref(), self.last_time_ms)?;
-        let broken = |error: std::io::Error| CommandError::Malformed(format!("connection broke: {error}"));
+        let broken = |error: std::io::Error| CommandError::Malformed(format!("connection failed: {error}"));
         let name = Interest::decode(&interest).map_err(|error| CommandError::Malformed(error.to_string()))?.name;
         link.send(&interest, &[interest.len()]).map_err(broken)?;
         let until = Instant::now() + COMMAND_TIMEOUT;

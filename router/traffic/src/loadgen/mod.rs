@@ -190,7 +190,7 @@ pub enum LoadError {
         reason: String,
     },
     /// A connection broke while measuring.
-    #[error("connection broke: {0}")]
+    #[error("connection failed: {0}")]
     Io(#[from] io::Error),
     /// The producer's prefix could not be registered.
     #[error("cannot register {prefix}: {source}")]
@@ -228,24 +228,24 @@ fn check(config: &LoadConfig) -> Result<(), LoadError> {
     }
     if config.load.names > 0 && config.load.names < config.load.in_flight as u64 {
         return fail(format!(
-            "{} names cannot keep {} Interests in flight: use at least as many names",
+            "{} names cannot keep {} Interests in flight: use at least one name per Interest",
             config.load.names, config.load.in_flight
         ));
     }
     if config.duration.is_zero() {
-        return fail("the duration must not be zero".to_owned());
+        return fail("the duration must be above 0".to_owned());
     }
     if config.load.lifetime < Duration::from_millis(1) {
-        return fail("the time after which an Interest counts as lost must be at least 1 ms".to_owned());
+        return fail("the Interest lifetime must be at least 1 ms".to_owned());
     }
     if [config.warm_up, config.duration, config.load.lifetime].into_iter().any(|time| time > LONGEST) {
-        return fail("no time may be longer than 30 days".to_owned());
+        return fail("a time must be at most 30 days".to_owned());
     }
     let producer_on_udp = config.role != Role::Consumer && matches!(config.producer, TransportUri::Udp(_));
     if producer_on_udp && config.control.is_none() {
         return fail(
-            "a forwarder takes no commands over UDP: name a local connection, as in --control unix:///run/nfd/nfd.sock, \
-             which registers the prefix of the producer"
+            "a forwarder accepts no commands over UDP: to register the producer's prefix, give a local connection, as \
+             in --control unix:///run/nfd/nfd.sock"
                 .to_owned(),
         );
     }

@@ -36,7 +36,7 @@ impl OpenLink {
             #[cfg(not(feature = "dpdk"))]
             LinkAddress::Port(address) => Err(LoadError::Port {
                 link: address.to_string(),
-                reason: "this program was built without DPDK, which links over ports need".to_owned(),
+                reason: "links over ports need DPDK, and this program was built without it".to_owned(),
             }),
         }
     }
@@ -61,7 +61,7 @@ impl Link for OpenLink {
                 link.receive(patience, each)?;
                 match link.is_connected() {
                     true => Ok(()),
-                    false => Err(io::Error::new(io::ErrorKind::NotConnected, "the other end of the memif has gone")),
+                    false => Err(io::Error::new(io::ErrorKind::NotConnected, "the memif peer disconnected")),
                 }
             }
         }

@@ -106,7 +106,7 @@ fn open_memif(
     let socket = PathBuf::from(socket);
     let role = match role {
         uri::MemifRole::Server => {
-            prepare_socket(&socket).map_err(|error| format!("cannot make its socket: {error}"))?;
+            prepare_socket(&socket).map_err(|error| format!("cannot create its socket: {error}"))?;
             MemifRole::Server
         }
         uri::MemifRole::Client => MemifRole::Client,
@@ -131,12 +131,12 @@ fn open_interface(
 ) -> Result<OpenPort, String> {
     let found = Interface::query(interface).map_err(|error| error.to_string())?;
     if !found.is_up {
-        return Err(format!("network interface {interface} is down: `ip link set {interface} up`"));
+        return Err(format!("network interface {interface} is down; run 'ip link set {interface} up'"));
     }
     let mtu_bytes = found.mtu_bytes.min(MAX_FRAME_BYTES - HEADER_BYTES);
     if let Some(asked) = address.mtu_bytes().filter(|asked| *asked > mtu_bytes) {
         return Err(format!(
-            "network interface {interface} carries {mtu_bytes} bytes, not {asked}: give a smaller mtu"
+            "network interface {interface} has an MTU of {mtu_bytes} bytes, less than {asked}: give a smaller mtu"
         ));
     }
     let vlans: Vec<u16> = address.peer().vlan().iter().map(|vlan| vlan.get()).collect();
@@ -163,7 +163,7 @@ fn open_interface(
             group.map_or(Ok(()), |group| port.join(group, true)).map_err(refused)?;
             (first(queues)?, Device::Packet(port))
         }
-        PortDriver::Pci | PortDriver::Tap => return Err(format!("{}:// is for routers", driver.scheme())),
+        PortDriver::Pci | PortDriver::Tap => return Err(format!("{}:// is for routers only", driver.scheme())),
     };
     let mtu_bytes = address.mtu_bytes().unwrap_or(mtu_bytes).min(MAX_PACKET_SIZE);
     Ok(OpenPort { queue, device, address: found.address, mtu_bytes })

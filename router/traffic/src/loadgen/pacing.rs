@@ -46,10 +46,10 @@ impl Pacing {
         }
         match *self {
             Pacing::Window { size, max, .. } if size == 0 || size > max => {
-                fail(format!("the window begins with {size} Interests: that must be between 1 and its maximum {max}"))
+                fail(format!("the initial window of {size} Interests must be between 1 and its maximum {max}"))
             }
             Pacing::Rate { per_second, .. } if !(0.001..=1e9).contains(&per_second) => {
-                fail(format!("a rate of {per_second} Interests a second is not between 0.001 and 10^9"))
+                fail(format!("a rate of {per_second} Interests per second is not between 0.001 and 10^9"))
             }
             _ => Ok(()),
         }
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn clocks_keep_their_rate() {
-        assert_eq!(second(&mut clock(1000.0, false, 10)), 1000, "the first at once");
+        assert_eq!(second(&mut clock(1000.0, false, 10)), 1000, "the first Interest must be sent at once");
         // The standard deviation of a Poisson process of 100,000 is 316.
         let random = second(&mut clock(100_000.0, true, 1000));
         assert!((98_500..=101_500).contains(&random), "{random}");
@@ -228,7 +228,7 @@ mod tests {
     fn what_a_clock_cannot_send_is_counted() {
         let (mut pacer, mut draws) = (clock(1000.0, false, 5), Draws::new(1));
         pacer.due(0, 0, 0, &mut draws);
-        assert_eq!(pacer.due(9_500_000, 3, usize::MAX, &mut draws), 2, "ten are due and two have room");
+        assert_eq!(pacer.due(9_500_000, 3, usize::MAX, &mut draws), 2, "ten are due, and only two fit in the window");
         assert_eq!(pacer.take_not_sent(), 8);
         assert_eq!(pacer.until_due(9_500_000, 5), Some(Duration::from_micros(500)));
         // One second later, only the last tenth of it is caught up with.
@@ -246,7 +246,11 @@ mod tests {
             let smaller = pacer.due(10_000_000, 0, 1000, &mut draws);
             assert!(smaller < 100, "{law:?}");
             pacer.on_loss(11_000_000, 2);
-            assert_eq!(pacer.due(11_000_000, 0, 1000, &mut draws), smaller, "once per round trip, {law:?}");
+            assert_eq!(
+                pacer.due(11_000_000, 0, 1000, &mut draws),
+                smaller,
+                "the window must shrink once per round trip, {law:?}"
+            );
             pacer.on_congestion(30_000_000, 20_000_000);
             assert!(pacer.due(30_000_000, 0, 1000, &mut draws) < smaller, "{law:?}");
         }
@@ -257,14 +261,14 @@ mod tests {
         let mut pacer = Pacer::new(Pacing::Window { size: 100, law: WindowKind::Adaptive, max: 1000 }, Instant::now());
         let mut draws = Draws::new(1);
         assert_eq!(pacer.due(0, 0, 1000, &mut draws), 1);
-        assert_eq!(pacer.until_due(0, 1), None, "only Data makes room");
+        assert_eq!(pacer.until_due(0, 1), None, "the window must open only for Data");
         for (at_ns, pending) in [(50_000_000, 0), (100_000_000, 1), (100_100_000, 0)] {
             pacer.on_data(at_ns, at_ns - 50_000_000, false);
             let due = pacer.due(at_ns, pending, 1000, &mut draws);
             assert!(due <= 2, "{due}");
         }
         assert!(pacer.window().is_some_and(|(size, ..)| size == 100));
-        let pause = pacer.until_due(100_100_000, 1).expect("it is paced");
+        let pause = pacer.until_due(100_100_000, 1).expect("the window is paced");
         assert!(!pause.is_zero() && pause < Duration::from_millis(1), "{pause:?}");
     }
 }

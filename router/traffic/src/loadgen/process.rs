@@ -56,7 +56,7 @@ impl Stat {
     fn read(file: &Path) -> io::Result<Self> {
         let text = fs::read_to_string(file)?;
         let unexpected =
-            || io::Error::new(io::ErrorKind::InvalidData, format!("unexpected form of {}", file.display()));
+            || io::Error::new(io::ErrorKind::InvalidData, format!("unexpected format of {}", file.display()));
         Self::parse(&text).ok_or_else(unexpected)
     }
 

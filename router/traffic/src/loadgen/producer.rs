@@ -257,7 +257,7 @@ impl ProducerCounts {
 
 impl Answering {
     fn new(pattern: &ReplyPattern) -> Result<Answering, LoadError> {
-        let fail = |text: &str| Err(LoadError::Configuration(format!("the pattern {}: {text}", pattern.prefix)));
+        let fail = |text: &str| Err(LoadError::Configuration(format!("pattern {}: {text}", pattern.prefix)));
         if pattern.replies.is_empty() {
             return fail("it has no reply");
         }
@@ -265,10 +265,10 @@ impl Answering {
         let mut replies = Vec::new();
         for reply in &pattern.replies {
             if reply.weight == 0 {
-                return fail("a reply has weight 0: weights are at least 1");
+                return fail("a reply has weight 0: weights must be at least 1");
             }
             if reply.delay > super::LONGEST {
-                return fail("a reply is held back for more than 30 days");
+                return fail("a reply has a delay of more than 30 days");
             }
             total_weight += u64::from(reply.weight);
             let kind = match &reply.kind {

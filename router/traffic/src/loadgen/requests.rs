@@ -99,17 +99,17 @@ impl Requests {
     pub(super) fn all(patterns: &[Pattern], draws: &mut Draws) -> Result<Vec<Requests>, LoadError> {
         let fail = |text: String| Err(LoadError::Configuration(text));
         if patterns.is_empty() || patterns.len() > MAX_PATTERNS {
-            return fail(format!("a consumer has 1 to {MAX_PATTERNS} patterns, and this one has {}", patterns.len()));
+            return fail(format!("a consumer must have 1 to {MAX_PATTERNS} patterns, not {}", patterns.len()));
         }
         let mut up_to_weight = 0;
         let mut all: Vec<Requests> = Vec::new();
         for (index, pattern) in patterns.iter().enumerate() {
             let prefix = &pattern.prefix;
             if patterns[..index].iter().any(|other| other.prefix == *prefix) {
-                return fail(format!("two patterns have the prefix {prefix}: their answers could not be told apart"));
+                return fail(format!("two patterns have the prefix {prefix}: their Data would be indistinguishable"));
             }
             if pattern.weight == 0 {
-                return fail(format!("the weight of the pattern {prefix} is 0: weights are at least 1"));
+                return fail(format!("the weight of the pattern {prefix} is 0: weights must be at least 1"));
             }
             if pattern.lifetime < Duration::from_millis(1) || pattern.lifetime > super::LONGEST {
                 return fail(format!("the lifetime of the pattern {prefix} must be between 1 ms and 30 days"));
@@ -163,7 +163,7 @@ impl Requests {
 
 impl Source {
     fn new(pattern: &Pattern, draws: &mut Draws) -> Result<Source, LoadError> {
-        let fail = |text: &str| Err(LoadError::Configuration(format!("the pattern {}: {text}", pattern.prefix)));
+        let fail = |text: &str| Err(LoadError::Configuration(format!("pattern {}: {text}", pattern.prefix)));
         match &pattern.names {
             Names::New => Ok(Source::Sequence { first: draws.number() >> 1, names: 0, issued: 0 }),
             Names::Cycle(0) | Names::Zipf { names: 0, .. } => fail("the number of names must be at least 1"),

@@ -283,19 +283,19 @@ impl Drop for Session {
 fn check(config: &SessionConfig) -> Result<(), LoadError> {
     let fail = |text: String| Err(LoadError::Configuration(text));
     if config.consumers.is_empty() && config.producers.is_empty() {
-        return fail("there is neither a consumer nor a producer".to_owned());
+        return fail("the plan has neither a consumer nor a producer".to_owned());
     }
     if config.duration.is_some_and(|duration| duration.is_zero() || duration > LONGEST) {
-        return fail("the duration must be more than 0 and at most 30 days".to_owned());
+        return fail("the duration must be above 0 and at most 30 days".to_owned());
     }
     for config in &config.producers {
         config.patterns.iter().try_for_each(ReplyPattern::check)?;
         let is_on_udp = matches!(config.link, LinkAddress::Socket(TransportUri::Udp(_)));
         if config.registers && is_on_udp && config.control.is_none() {
             return fail(format!(
-                "{}: a forwarder takes no commands over UDP: name a local connection that registers its prefixes, as in \
-                 control = \"unix:///run/nfd/nfd.sock\" (--control), or give the forwarder routes to it and say register = false \
-                 (--no-register)",
+                "{}: a forwarder accepts no commands over UDP: to register its prefixes, give a local connection, as \
+                 in control = \"unix:///run/nfd/nfd.sock\" (--control), or add routes to the forwarder and set \
+                 register = false (--no-register)",
                 config.name
             ));
         }
@@ -335,8 +335,8 @@ fn wait_for_peers(
     for (link, address) in links.zip(addresses) {
         while !link.is_connected() {
             if stop.load(Ordering::Relaxed) || Instant::now() > limit {
-                let reason = "nobody has connected to the other end: a router needs a face there, of the other role \
-                              ('namehop face create')"
+                let reason = "no peer has connected: create the router's memif face with the opposite role ('namehop \
+                    face create')"
                     .to_owned();
                 return Err(LoadError::Port { link: address.to_string(), reason });
             }

@@ -83,7 +83,7 @@ impl SocketLink {
             TransportUri::WebSocket(..) => {
                 return Err(io::Error::new(
                     io::ErrorKind::Unsupported,
-                    "the load generator has no WebSocket transport",
+                    "the load generator does not support WebSocket",
                 ));
             }
         };
@@ -246,7 +246,7 @@ impl Link for SocketLink {
 fn stuck(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            let text = format!("the forwarder has read nothing for {} s", WRITE_TIMEOUT.as_secs());
+            let text = format!("the forwarder read nothing for {} s", WRITE_TIMEOUT.as_secs());
             io::Error::new(io::ErrorKind::TimedOut, text)
         }
         _ => error,

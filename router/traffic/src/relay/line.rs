@@ -121,10 +121,14 @@ mod tests {
         };
         let mut line = Line::new(line, 1);
         assert_eq!(arrival(line.pass(Duration::ZERO, 1000)), 28 * MS);
-        assert_eq!(arrival(line.pass(Duration::ZERO, 1000)), 36 * MS, "behind the first");
-        assert_eq!(arrival(line.pass(Duration::ZERO, 1000)), 44 * MS, "a second one waits");
-        assert_eq!(line.pass(Duration::ZERO, 1000), Fate::QueueFull, "2000 bytes wait besides the one on the line");
-        assert_eq!(arrival(line.pass(8 * MS, 1000)), 52 * MS, "one has left");
+        assert_eq!(arrival(line.pass(Duration::ZERO, 1000)), 36 * MS, "the second datagram waits for the first");
+        assert_eq!(arrival(line.pass(Duration::ZERO, 1000)), 44 * MS, "the third datagram waits for two");
+        assert_eq!(
+            line.pass(Duration::ZERO, 1000),
+            Fate::QueueFull,
+            "2000 bytes are queued, besides the datagram in transmission"
+        );
+        assert_eq!(arrival(line.pass(8 * MS, 1000)), 52 * MS, "one datagram has left the queue");
         assert_eq!(arrival(line.pass(100 * MS, 1000)), 128 * MS, "the line was idle");
         let mut unlimited = Line::new(Impairments { delay: MS, ..Impairments::default() }, 1);
         for _ in 0..1000 {
@@ -146,7 +150,7 @@ mod tests {
         for number in 0..100_000_u32 {
             match line.pass(number * MS, 100) {
                 Fate::Lost => lost += 1,
-                Fate::QueueFull => panic!("there is no queue"),
+                Fate::QueueFull => panic!("a line without a rate limit has no queue"),
                 Fate::Arrives { at, again, is_held_back } => {
                     assert_eq!(at - number * MS, if is_held_back { 2 * MS } else { Duration::ZERO });
                     assert!(again.is_none_or(|again| again == at));
@@ -181,7 +185,7 @@ mod tests {
                         idle_at = at;
                     }
                     Fate::QueueFull => prop_assert!(idle_at > now),
-                    Fate::Lost => prop_assert!(false, "nothing is lost"),
+                    Fate::Lost => prop_assert!(false, "a line without random loss must not drop datagrams"),
                 }
             }
         }

@@ -43,7 +43,7 @@ fn datagrams_go_forth_and_back_and_take_their_time() {
     while relay.counts()[0].strangers == 0 {
         std::thread::sleep(MS);
     }
-    let [forth, back] = relay.end().expect("no failure");
+    let [forth, back] = relay.end().expect("no thread of the relay fails");
     let expected =
         DirectionCounts { received: 2, carried: 1, carried_bytes: 3, strangers: 1, ..DirectionCounts::default() };
     assert_eq!(forth, expected);
@@ -91,14 +91,14 @@ fn everything_is_accounted_for() {
         }
         std::thread::sleep(MS);
     };
-    has_ended.send(arrived).expect("it reads");
-    let mut numbers = reading.join().expect("no failure");
-    let [forth, _] = relay.end().expect("no failure");
+    has_ended.send(arrived).expect("the reading thread is running");
+    let mut numbers = reading.join().expect("no thread of the relay fails");
+    let [forth, _] = relay.end().expect("no thread of the relay fails");
     assert_eq!(forth.received + forth.duplicated, forth.carried + forth.lost + forth.queue_full + forth.refused);
     assert!(forth.lost > 100 && forth.queue_full > 100 && forth.duplicated > 20 && forth.held_back > 20, "{forth:?}");
-    assert!(!numbers.is_sorted(), "some overtook others");
+    assert!(!numbers.is_sorted(), "some datagrams must be reordered");
     let all = numbers.len();
     numbers.sort_unstable();
     numbers.dedup();
-    assert_eq!((all - numbers.len()) as u64, forth.duplicated, "doubled ones arrive twice");
+    assert_eq!((all - numbers.len()) as u64, forth.duplicated, "duplicated datagrams must arrive twice");
 }

@@ -73,8 +73,8 @@ impl FetchCounts {
 pub enum EndError {
     /// FinalBlockId differs from that of earlier segments.
     #[error(
-        "segment {segment} says that segment {said} is the last, but before it was {was}: the producer changes the object \
-         under this version"
+        "segment {segment} names segment {said} as the last, but earlier segments named {was}: the producer changed \
+         the object without a new version"
     )]
     Changed {
         /// Segment with this FinalBlockId.
@@ -85,7 +85,7 @@ pub enum EndError {
         was: u64,
     },
     /// FinalBlockId names a segment before one that exists.
-    #[error("segment {segment} says that segment {said} is the last, but there is a segment {highest}")]
+    #[error("segment {segment} names segment {said} as the last, but segment {highest} exists")]
     Passed {
         /// Segment with this FinalBlockId.
         segment: u64,

@@ -143,7 +143,7 @@ fn object_of_metadata(data: &Data<'_>, name: &Name, options: &FetchOptions) -> R
     if data.content_type == content_type::NACK {
         return Err(FetchError::ProducerNack(name.clone()));
     }
-    let metadata = ObjectMetadata::read(data).ok_or_else(|| bad("it holds no name"))?;
+    let metadata = ObjectMetadata::read(data).ok_or_else(|| bad("it contains no name"))?;
     if !name.is_prefix_of(metadata.name.as_ref()) {
         return Err(bad("it names another object"));
     }

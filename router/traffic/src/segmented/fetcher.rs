@@ -122,7 +122,7 @@ pub enum FetchError {
     #[error("cannot find the object: {0}")]
     Discovery(ExpressError),
     /// Metadata arrived but does not name a version.
-    #[error("the metadata of the object is unusable: {0}")]
+    #[error("the metadata of the object is not usable: {0}")]
     BadMetadata(String),
     /// A segment could not be retrieved.
     #[error("segment {segment}: {error} ({attempts} attempts)")]
@@ -138,17 +138,17 @@ pub enum FetchError {
     #[error("segment {0} is missing")]
     Missing(u64),
     /// The producer says that it has no such object.
-    #[error("the producer has no {0}")]
+    #[error("the producer has no object {0}")]
     ProducerNack(Name),
     /// A Data under the prefix is not a segment of a known form, and does not claim to be the whole object.
     #[error(
-        "{0} may be a part of an object whose parts are numbered in a way that is not known here; ask for its whole name to get \
-         it alone"
+        "{0} may be one segment of an object with an unknown segment numbering; give its full name to fetch it alone"
     )]
     PartOf(Name),
     /// FinalBlockId is not a segment number in the object's form.
     #[error(
-        "segment {segment} says that the last one is '{end}', which is no segment number here: the object's end is not known"
+        "segment {segment} names '{end}' as the last segment, which is not a segment number: the end of the object is \
+         unknown"
     )]
     StrangeEnd {
         /// Segment with this FinalBlockId.

@@ -135,7 +135,7 @@ mod tests {
     fn the_base_is_the_shortest_round_trip_of_two_periods() {
         let mut path = Path::new();
         assert!(!path.watch.has_period_ended(path.now));
-        assert!(!path.round(40), "it takes a round trip until one is known to be over");
+        assert!(!path.round(40), "the first round trip must not be reported as over");
         assert!(path.round(60) && path.round(50));
         assert_eq!(path.watch.base(), Some(40 * MS));
         for periods in 1..=2 {
@@ -162,12 +162,20 @@ mod tests {
     #[test]
     fn losses_are_those_of_the_line_unless_there_are_many_or_a_queue() {
         let mut path = Path::new();
-        assert_eq!(PathWatch::default().on_loss(8 * MS), Loss::Congestion, "nothing is known yet");
+        assert_eq!(
+            PathWatch::default().on_loss(8 * MS),
+            Loss::Congestion,
+            "without measurements every loss is congestion"
+        );
         path.round(20);
         path.round(20);
         for round in 0..40 {
             path.round(20);
-            assert_eq!(path.watch.on_loss(8 * MS), Loss::BadLine, "one of eleven is a bad line, round {round}");
+            assert_eq!(
+                path.watch.on_loss(8 * MS),
+                Loss::BadLine,
+                "one loss in eleven must be a bad line, round {round}"
+            );
         }
         path.round(40);
         path.round(40);

@@ -87,10 +87,7 @@ pub struct PublishOptions {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
     /// A segment does not fit into a packet.
-    #[error(
-        "with segments of {segment_bytes} bytes, packets are larger than the allowed {MAX_PACKET_SIZE} bytes: \
-         choose smaller segments"
-    )]
+    #[error("with segments of {segment_bytes} bytes, packets exceed {MAX_PACKET_SIZE} bytes: use smaller segments")]
     TooLarge {
         /// Bytes of content per segment.
         segment_bytes: usize,
@@ -215,7 +212,7 @@ impl PublishedObject {
             }
         };
         if let Err(error) = thread::Builder::new().name("sign-ahead".to_owned()).spawn(sign_ahead) {
-            debug!(%error, "segments are signed when they are asked for");
+            debug!(%error, "segments are signed on request");
         }
     }
 

@@ -201,7 +201,7 @@ fn run(scene: &Scene) -> (Vec<Fetched>, u64) {
                 let Some((asked, sent_at)) = waits.remove(&segment) else { continue };
                 let rtt = if asked == number { now - sent_at } else { Duration::ZERO };
                 let arrived = transfer.on_data(began + now, segment, Some(scene.segments - 1), rtt, is_marked);
-                let arrived = arrived.expect("the end is always the same");
+                let arrived = arrived.expect("every Data names the same last segment");
                 for lost in &arrived.lost {
                     waits.remove(lost);
                 }
@@ -381,5 +381,5 @@ fn marks_keep_the_queue_from_overflowing() {
     });
     assert_eq!(without.1, 0);
     assert!(without.0 > 10 && with.0 * 3 < without.0 && with.1 > 5, "without {without:?}, with {with:?}");
-    assert!(with.2 < without.2.mul_f64(1.1), "all have come as soon: without {without:?}, with {with:?}");
+    assert!(with.2 < without.2.mul_f64(1.1), "marks must not delay completion: without {without:?}, with {with:?}");
 }

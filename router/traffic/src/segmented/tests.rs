@@ -100,7 +100,7 @@ async fn losses_and_marks_are_overcome_by_every_window() {
         );
         let losses = counts.overtaken + counts.timeouts + counts.nacks;
         assert_eq!((counts.data, counts.interests), (400, 400 + losses + counts.unneeded()), "{counts:?}");
-        assert_eq!(losses, counts.retransmissions, "each loss is made good once: {counts:?}");
+        assert_eq!(losses, counts.retransmissions, "each loss must be retransmitted once: {counts:?}");
         assert!(report.rtt_ns.len() > 300 && report.rtt_ns.max() >= report.rtt_ns.value_at_quantile(0.5));
         let last = seen.last().unwrap();
         assert_eq!((last.bytes, last.total_segments), (200_000, Some(400)));

@@ -34,7 +34,7 @@ fn the_interest_template_makes_valid_distinct_interests() {
     assert_eq!(template.sequence(&interest.name.value()[1..]), None);
     assert_eq!(template.sequence(&[]), None);
     let longer = interest.name.to_owned().append_generic(b"x");
-    assert_eq!(template.sequence(longer.value()), None, "this would not satisfy the Interest");
+    assert_eq!(template.sequence(longer.value()), None, "a longer name must not satisfy the Interest");
 }
 
 #[test]
@@ -298,5 +298,8 @@ fn senseless_numbers_and_absent_forwarders_are_errors() {
     let wrong = LoadConfig { producer: "udp4://127.0.0.1".parse().unwrap(), ..bad.clone() };
     assert!(run(&wrong, &stop).unwrap_err().to_string().contains("--control"));
     bad.pid = Some(u32::MAX);
-    assert!(matches!(run(&bad, &stop), Err(LoadError::Process { .. })), "at once, not after the measurement");
+    assert!(
+        matches!(run(&bad, &stop), Err(LoadError::Process { .. })),
+        "the process must be checked before the measurement"
+    );
 }

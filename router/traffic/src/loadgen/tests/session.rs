@@ -83,7 +83,7 @@ fn every_interest_is_accounted_for_whatever_the_replies() {
     ] {
         assert!((count as i64 - expected).abs() < 90, "{consumer:?}");
     }
-    assert!(consumer.rtt_ns.max() >= 20_000_000, "some Data were held back");
+    assert!(consumer.rtt_ns.max() >= 20_000_000, "some Data must be delayed");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn clocks_send_at_their_rate_and_names_that_are_pending_are_held_back() {
     assert_accounted(&report.consumers[0].counts);
     assert_eq!(report.consumers[0].counts.exchanges, 500);
     let elapsed_s = report.consumers[0].elapsed_s;
-    assert!((0.3..5.0).contains(&elapsed_s), "500 at 1000 a second took {elapsed_s} s");
+    assert!((0.3..5.0).contains(&elapsed_s), "500 Interests at 1000 per second took {elapsed_s} s");
 
     let names = Names::Zipf { names: 3, alpha: 0.8 };
     let mut plan = plan(Pacing::Rate { per_second: 2000.0, poisson: false, max_in_flight: 100 }, 60);
@@ -125,7 +125,7 @@ fn clocks_send_at_their_rate_and_names_that_are_pending_are_held_back() {
     let held = Reply { weight: 1, kind: data(5), delay: Duration::from_millis(10) };
     let report = run_session(Faults::default(), plan, vec![held]);
     assert_accounted(&report.consumers[0].counts);
-    assert!(report.consumers[0].counts.held_back > 60, "three names are pending most of the time");
+    assert!(report.consumers[0].counts.held_back > 60, "all three names must be pending most of the time");
 }
 
 #[test]

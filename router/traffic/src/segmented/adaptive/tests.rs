@@ -33,10 +33,10 @@ impl Flow {
     /// Returns a flow that has received its first Data and a pair of Data with the gap `apart`.
     fn begun(first_flight: f64, rtt: Duration, apart: Duration) -> Self {
         let mut flow = Flow::new(first_flight);
-        assert_eq!(flow.send(0), 1, "the first goes alone");
+        assert_eq!(flow.send(0), 1, "the first Interest is sent alone");
         flow.now += rtt;
         flow.arrive(rtt);
-        assert_eq!(flow.send(0), 2, "two at once");
+        assert_eq!(flow.send(0), 2, "two Interests are sent at once");
         flow.now += rtt;
         flow.arrive(rtt);
         flow.now += apart;
@@ -59,7 +59,7 @@ impl Flow {
 fn the_first_may_be_skipped() {
     let mut flow = Flow::new(10.0);
     flow.window.skip_first();
-    assert_eq!(flow.send(0), 2, "two at once");
+    assert_eq!(flow.send(0), 2, "two Interests are sent at once");
     flow.now += 100 * MS;
     flow.arrive(100 * MS);
     flow.now += 20 * MS;
@@ -75,7 +75,7 @@ fn the_first_flight_is_what_the_path_holds_by_the_rate_of_the_first_data() {
     // A fast path holds more than the first flight allows.
     let mut flow = Flow::begun(10.0, 100 * MS, MS / 10);
     assert_eq!((flow.window.size(), flow.window.phase), (10, Phase::Start));
-    assert_eq!(flow.send(0), 1, "they are paced");
+    assert_eq!(flow.send(0), 1, "Interests must be paced");
     assert_eq!(flow.window.next_send(1), flow.window.next_send);
     assert!(flow.window.next_send(1).is_some_and(|at| at > flow.now && at < flow.now + 20 * MS));
     // One of the two was lost and retransmitted.
@@ -145,7 +145,7 @@ fn only_a_round_trip_with_nothing_else_on_its_way_raises_the_base() {
         rounds += 1;
         assert!(rounds < 20 && flow.window.path.base() == Some(40 * MS));
     }
-    assert!(!flow.window.may_send(flow.now, 1), "the path is emptied first");
+    assert!(!flow.window.may_send(flow.now, 1), "the queue of the path must drain first");
     assert!(flow.window.next_send(1).is_some_and(|at| at > flow.now));
     flow.window.may_send(flow.now, 0);
     flow.now += 200 * MS;
@@ -155,7 +155,7 @@ fn only_a_round_trip_with_nothing_else_on_its_way_raises_the_base() {
     for _ in 0..5 {
         flow.round(200 * MS);
     }
-    assert!(flow.window.size > before, "it grows again");
+    assert!(flow.window.size > before, "the window must grow again");
 }
 
 #[test]

@@ -27,8 +27,8 @@ const MAX_FILE_BYTES: u64 = i64::MAX as u64;
 pub enum LayoutError {
     /// Segments before the last differ in size.
     #[error(
-        "segment {segment} has {bytes} bytes and is not the last, but the first has {first}: its place in the file is not \
-         known ('namehop cat' fetches such objects)"
+        "segment {segment} has {bytes} bytes and is not the last, but the first has {first}: its offset in the file is \
+         unknown; fetch this object with 'namehop cat'"
     )]
     Size {
         /// Number of the segment.
@@ -40,8 +40,8 @@ pub enum LayoutError {
     },
     /// The last segment is larger than the others.
     #[error(
-        "segment {segment} has {bytes} bytes, more than the {first} of the first: its place in the file is not known \
-         ('namehop cat' fetches such objects)"
+        "segment {segment} has {bytes} bytes, more than the {first} of the first: its offset in the file is unknown; \
+         fetch this object with 'namehop cat'"
     )]
     Larger {
         /// Number of the segment.
@@ -52,7 +52,7 @@ pub enum LayoutError {
         first: u64,
     },
     /// The segment lies beyond the maximum file size.
-    #[error("segment {segment} would stand behind the {MAX_FILE_BYTES} bytes that a file can have")]
+    #[error("segment {segment} is beyond the maximum file size of {MAX_FILE_BYTES} bytes")]
     TooFar {
         /// Number of the segment.
         segment: u64,
@@ -87,7 +87,7 @@ impl FileOutput {
     pub fn create(path: &Path) -> io::Result<Self> {
         match fs::metadata(path) {
             Ok(metadata) if !metadata.is_file() => {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, "this exists and is not a regular file"));
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "exists and is not a regular file"));
             }
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

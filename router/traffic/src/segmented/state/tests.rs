@@ -30,9 +30,9 @@ fn segments_that_metadata_tells_of_need_not_wait_for_the_first() {
     transfer.expect_last(Some(2));
     assert_eq!(requests(&mut transfer, now), [0, 1, 2]);
     arrive(&mut transfer, now, 1, None);
-    assert_eq!(requests(&mut transfer, now), [], "the first has not come");
+    assert_eq!(requests(&mut transfer, now), [], "segment 0 has not arrived");
     arrive(&mut transfer, now, 0, None);
-    assert_eq!(requests(&mut transfer, now).first(), Some(&3), "the end is not known");
+    assert_eq!(requests(&mut transfer, now).first(), Some(&3), "the last segment is unknown");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_segment_that_never_comes_is_asked_for_early_once() {
             }
         }
     }
-    assert_eq!(asked, 2, "for the third time its time-out has to decide");
+    assert_eq!(asked, 2, "a third attempt must wait for the time-out");
 }
 
 #[test]

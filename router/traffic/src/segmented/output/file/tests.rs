@@ -40,7 +40,7 @@ async fn segments_in_any_order_make_the_same_file() {
     assert!(written.chunks(8000).enumerate().all(|(segment, bytes)| bytes.iter().all(|&byte| byte == segment as u8)));
     write(&path, &[(0, 0)], 0).await.unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file must remain");
 }
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn segments_without_a_place_are_refused() {
         assert_eq!(layout(write(&path, segments, last).await.unwrap_err()), expected, "{segments:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "from before");
     }
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file must remain");
 }
 
 #[tokio::test]
