@@ -11,7 +11,7 @@ from conftest import PROGRAM, of_threads, run_namehop, wait_until
 from port_links import needs_root
 from test_strategies import SDK, compile_strategy
 
-pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a router and its load need two processors")
+pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a router and its load need two CPUs")
 SHORT = ["--runs", "1", "--seconds", "1.2s", "--warm-up", "0.1s", "--in-flight", "64"]
 
 
@@ -56,7 +56,7 @@ def test_a_sweep_has_all_its_cases_and_a_chart_for_each(tmp_path):
 
 def test_sweeps_are_known_and_of_one_kind_of_link():
     unknown = run_namehop("bench", "links", "--sweep", "nonesuch", check=False)
-    assert unknown.returncode == 2 and "workers, payload, fib, cache and latency" in unknown.stderr
+    assert unknown.returncode == 2 and "workers, payload, fib, cache, latency" in unknown.stderr
     several = run_namehop("bench", "links", "--sweep", "fib", "--link", "memif,dev", check=False)
     assert several.returncode == 2 and "one kind of link" in several.stderr
 
@@ -76,7 +76,7 @@ def test_network_interfaces_and_a_namespace_of_their_own():
 
 def test_errors_say_what_to_do():
     wrong = run_namehop("bench", "links", "--strategy", "nonesuch", *SHORT, check=False)
-    assert wrong.returncode == 1 and "did not take the strategy nonesuch" in wrong.stderr
+    assert wrong.returncode == 1 and "rejected the strategy nonesuch" in wrong.stderr
     short = run_namehop("bench", "links", "--seconds", "1s", check=False)
     assert short.returncode == 2 and "at least 1.2 s" in short.stderr
 

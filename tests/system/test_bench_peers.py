@@ -10,7 +10,7 @@ import pytest
 from conftest import PROGRAM, run_namehop, wait_until
 from test_bench_links import children
 
-pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="forwarders and their load need two processors")
+pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="forwarders and their load need two CPUs")
 SHORT = ["--runs", "1", "--seconds", "0.3s", "--warm-up", "0.1s", "--cache-packets", "1024"]
 # The same program as a forwarder that is started by a command with a configuration of its own.
 CONFIGURATION = """
@@ -115,9 +115,9 @@ def test_errors_say_what_to_do(tmp_path, by_command):
     ended = refused("--forwarder", "sh -c 'echo no licence; exit 3' {socket}")
     assert "did not start" in ended and "no licence" in ended
     assert "not reachable" in refused("--forwarder", f"unix://{tmp_path}/none.sock")
-    assert "two forwarders are called namehop" in refused("--forwarder", "namehop", "--forwarder", "namehop")
-    assert "a quote does not end" in refused("--forwarder", "fw 'x", code=2)
-    assert "neither port=NUMBER" in refused("--forwarder", "unix:///x?speed=1", code=2)
+    assert "two forwarders have the name namehop" in refused("--forwarder", "namehop", "--forwarder", "namehop")
+    assert "a quote is not closed" in refused("--forwarder", "fw 'x", code=2)
+    assert "must be port=NUMBER" in refused("--forwarder", "unix:///x?speed=1", code=2)
     file = tmp_path / "deaf.toml"
     file.write_text(CONFIGURATION.replace('listen = ["127.0.0.1:{port}"]', "listen = []"))
     command = f"{PROGRAM} run --config {{copy:{file}}}"
@@ -135,7 +135,7 @@ def test_one_that_refuses_and_one_that_works(tmp_path):
     strict = f"strict={PROGRAM} run --config {{copy:{file}}}"
     arguments = ["--socket", "unix", "--window", "16", "--payload", "100", "--cache", "miss-empty", "--routes", "0"]
     report, result = measure("--forwarder", strict, "--forwarder", "namehop", *arguments, check=False)
-    assert result.returncode == 1 and "strict did not take the settings of its cache" in result.stderr
+    assert result.returncode == 1 and "strict rejected its cache settings" in result.stderr
     first, other = report["cases"][0]["forwarders"]
     assert first["turns"] == 0 and "cs/config" in first["failure"]
     assert other["exchanges"] > 20 and other["cpu_ratio"] is None

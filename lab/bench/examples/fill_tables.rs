@@ -51,7 +51,8 @@ struct Template {
 impl Template {
     fn new(bytes: Vec<u8>) -> Result<Self, Box<dyn Error>> {
         let zeros = [b'0'; DIGITS];
-        let digits_at = bytes.windows(DIGITS).position(|window| window == zeros).ok_or("no number in the name")?;
+        let digits_at =
+            bytes.windows(DIGITS).position(|window| window == zeros).ok_or("the name contains no number")?;
         Ok(Template { bytes, digits_at })
     }
 
@@ -85,7 +86,7 @@ impl Filling {
         let (face, template) = if from_consumer { (CONSUMER, &mut self.interest) } else { (PRODUCER, &mut self.data) };
         let mut burst = Vec::with_capacity(BURST);
         for number in first..first + BURST {
-            let buffer = self.pool.copy_of(template.numbered(number)).ok_or("no buffer")?;
+            let buffer = self.pool.copy_of(template.numbered(number)).ok_or("no packet buffer is free")?;
             burst.push(Incoming { face, buffer, fields: LinkFields::default() });
         }
         let mut out = Vec::with_capacity(2 * BURST);
@@ -94,7 +95,7 @@ impl Filling {
         if out.len() == BURST && out.iter().all(|packet| !packet.buffer.bytes().is_empty()) {
             Ok(())
         } else {
-            Err(format!("{} packets came out of a burst", out.len()).into())
+            Err(format!("only {} packets of a burst were forwarded", out.len()).into())
         }
     }
 
@@ -142,11 +143,7 @@ impl Filling {
         if is_answered {
             println!("{what} of {} Data after {entries} exchanges", self.engine.cs_info().entries);
             next = self.until_cache_is_full(next)?;
-            println!(
-                "{what} of {} Data after {} exchanges, which is full",
-                self.engine.cs_info().entries,
-                next - first
-            );
+            println!("{what} of {} Data after {} exchanges, full", self.engine.cs_info().entries, next - first);
         }
         let full = self.stretch(next, entries, is_answered)?;
         for (state, figures) in [("empty", &filling), ("full", &full)] {
@@ -174,12 +171,12 @@ const TOUCHED_BYTES: usize = 1 << 30;
 fn processors() -> Result<(CpuSet, CpuSet), Box<dyn Error>> {
     let this_thread = Pid::from_raw(0);
     let mut others = sched_getaffinity(this_thread)?;
-    let last = (0..CpuSet::count()).rev().find(|&cpu| others.is_set(cpu) == Ok(true)).ok_or("no processor")?;
+    let last = (0..CpuSet::count()).rev().find(|&cpu| others.is_set(cpu) == Ok(true)).ok_or("no usable CPU")?;
     let mut alone = CpuSet::new();
     alone.set(last)?;
     others.unset(last)?;
     if others == CpuSet::new() {
-        return Err("this needs two processors".into());
+        return Err("fill_tables needs two CPUs".into());
     }
     Ok((alone, others))
 }
@@ -197,7 +194,7 @@ fn starve_memory_thread() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    Err("there is no thread that makes memory ready".into())
+    Err("the memory preparation thread is not running".into())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

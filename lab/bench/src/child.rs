@@ -55,7 +55,7 @@ impl ChildProcess {
             match self.child.try_wait() {
                 Ok(None) => thread::sleep(TICK),
                 Ok(Some(status)) => return Err(format!("did not start ({status})")),
-                Err(error) => return Err(format!("is lost: {error}")),
+                Err(error) => return Err(format!("cannot be monitored: {error}")),
             }
         }
     }
@@ -68,7 +68,7 @@ impl ChildProcess {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
             Ok(Some(status)) => Err(format!("has ended ({status})")),
-            Err(error) => Err(format!("is lost: {error}")),
+            Err(error) => Err(format!("cannot be monitored: {error}")),
         }
     }
 

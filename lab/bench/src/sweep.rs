@@ -78,7 +78,7 @@ impl FromStr for Sweep {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = ALL_SWEEPS.into_iter().find(|sweep| sweep.to_string() == text);
-        found.ok_or_else(|| format!("no sweep is called '{text}': there are workers, payload, fib, cache and latency"))
+        found.ok_or_else(|| format!("unknown sweep '{text}' (workers, payload, fib, cache, latency)"))
     }
 }
 

@@ -63,7 +63,7 @@ pub enum WorkloadError {
     NoPrefix,
     /// Names are shorter than prefixes, or too long.
     #[error(
-        "names must have at least as many components as prefixes, more where those differ in length, and at most \
+        "names must have at least as many components as prefixes, more if prefixes differ in length, and at most \
          {MAX_COMPONENTS}"
     )]
     Components,
@@ -71,10 +71,10 @@ pub enum WorkloadError {
     #[error("components must have 1 to {MAX_COMPONENT_BYTES} bytes")]
     ComponentBytes,
     /// Names are too long for a packet.
-    #[error("names of {0} bytes are too long, at most {MAX_VALUE_BYTES}")]
+    #[error("names of {0} bytes are too long: the maximum is {MAX_VALUE_BYTES}")]
     TooLong(usize),
     /// The parameters do not allow enough different prefixes.
-    #[error("there are only {0} different prefixes of this shape")]
+    #[error("only {0} different prefixes of this shape exist")]
     TooFewPrefixes(u64),
 }
 

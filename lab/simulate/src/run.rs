@@ -83,7 +83,7 @@ pub enum SimulationError {
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// A thread could not be started, or panicked.
-    #[error("a thread of the simulation failed")]
+    #[error("a simulation thread panicked")]
     Thread,
 }
 

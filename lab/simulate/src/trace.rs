@@ -42,16 +42,16 @@ impl TraceFormat {
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file cannot be read.
-    #[error("the trace cannot be read: {0}")]
+    #[error("cannot read the trace: {0}")]
     Io(#[from] io::Error),
     /// The file is not valid zstd.
-    #[error("the trace is not what zstd compresses to: {0}")]
+    #[error("the trace is not valid zstd data: {0}")]
     Compression(String),
     /// The last record is incomplete.
-    #[error("the trace ends within a record: it is damaged, or in another format")]
+    #[error("the trace ends within a record: it is damaged or has another format")]
     Truncated,
     /// A line is longer than `MAX_LINE_BYTES`.
-    #[error("a line of the trace has more than {MAX_LINE_BYTES} bytes: it is damaged, or in another format")]
+    #[error("a line of the trace has more than {MAX_LINE_BYTES} bytes: it is damaged or has another format")]
     LongLine,
 }
 

@@ -292,7 +292,7 @@ mod tests {
     fn input_and_output_are_found_again() {
         let known = InputOutput { each: 12.0, burst: 80.0, spill: 0.0, held: 4.0 };
         let points = [1, 8, 32, 128].map(|batch| (batch, known.cycles(batch)));
-        let fit = InputOutput::fit(&points).expect("there is a fit");
+        let fit = InputOutput::fit(&points).expect("the measurements can be fitted");
         assert!((fit.each - 12.0).abs() < 1e-6 && (fit.burst - 80.0).abs() < 1e-6 && fit.spill < 1e-9);
     }
 
@@ -301,7 +301,8 @@ mod tests {
         // Measured with tables of 100,000 names: cycles per packet without ring costs. The closest fit to half of the
         // sizes takes 32 to be as good as 64.
         let cycles = [262.0, 225.8, 177.8, 139.6, 112.2, 96.3, 90.5];
-        let fit = Processing::fit(&[0, 2, 4, 6].map(|place| (BATCHES[place], cycles[place]))).expect("there is a fit");
+        let fit = Processing::fit(&[0, 2, 4, 6].map(|place| (BATCHES[place], cycles[place])))
+            .expect("the measurements can be fitted");
         assert_eq!(cheapest(&BATCHES, |batch| fit.cycles(batch)), Some(64), "{fit:?}");
     }
 
@@ -317,8 +318,8 @@ mod tests {
             let room = ROOMS[room];
             let known = Processing { necessary, shared, crowding, room, fetch, others: OTHERS[others] };
             let points = BATCHES.map(|batch| (batch, known.cycles(batch)));
-            let fit = Processing::fit(&points).expect("there is a fit");
-            let predicted = cheapest(&BATCHES, |batch| fit.cycles(batch)).expect("there are batches");
+            let fit = Processing::fit(&points).expect("the measurements can be fitted");
+            let predicted = cheapest(&BATCHES, |batch| fit.cycles(batch)).expect("at least one batch size is feasible");
             let best = BATCHES.iter().map(|&batch| known.cycles(batch)).fold(f64::INFINITY, f64::min);
             prop_assert!(known.cycles(predicted) <= best * 1.05, "{known:?} {fit:?}");
         }

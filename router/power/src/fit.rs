@@ -89,7 +89,7 @@ pub struct Fit {
 #[derive(Debug, thiserror::Error)]
 pub enum FitError {
     /// No row without load.
-    #[error("there is no idle row: measure the computer without load, with active_cores and load 0")]
+    #[error("there is no idle row: measure the host without load, with active_cores and load 0")]
     NoIdle,
     /// No row with one active core.
     #[error("there is no row with one active core and no rate of memory or packets")]
@@ -106,8 +106,8 @@ pub enum FitError {
     },
     /// Several cores are active below the highest frequency.
     #[error(
-        "line {line}: {active_cores} cores are active at {ghz} GHz; with more than one core the model has only the highest frequency, \
-         {highest_ghz} GHz"
+        "line {line}: {active_cores} cores are active at {ghz} GHz, but with more than one core the model covers only \
+         the highest frequency, {highest_ghz} GHz"
     )]
     LowFrequency {
         /// Line in the file.
@@ -138,8 +138,8 @@ pub enum FitError {
     },
     /// A busy core adds no power.
     #[error(
-        "active_cores {active_cores} at {ghz} GHz (from line {line}): at load 1 this core adds {watts:.2} W; it must be more than 0. Are \
-         active_cores and watts (of the whole computer) right?"
+        "active_cores {active_cores} at {ghz} GHz (from line {line}): at load 1 this core adds {watts:.2} W, but must \
+         add more than 0; check active_cores and watts (of the whole host)"
     )]
     NoPower {
         /// First line of these rows.
@@ -153,8 +153,8 @@ pub enum FitError {
     },
     /// A row with a rate has active cores and a frequency that no row without a rate has.
     #[error(
-        "line {line}: {active_cores} active cores at {ghz} GHz are not among the rows without a rate of memory or packets, so that \
-         what the processor takes is unknown"
+        "line {line}: {active_cores} active cores at {ghz} GHz are not among the rows without a rate of memory or \
+         packets, so the power of the CPU is unknown"
     )]
     UnknownState {
         /// Line in the file.
@@ -173,7 +173,7 @@ pub enum FitError {
         what: &'static str,
     },
     /// Power does not grow with the rate.
-    #[error("line {line}: watts do not grow with {what}: {joules:.3e} J each")]
+    #[error("line {line}: watts do not grow with {what}: {joules:.3e} J per unit")]
     NoEnergy {
         /// First line with a rate.
         line: u64,

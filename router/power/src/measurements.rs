@@ -63,7 +63,11 @@ pub enum MeasurementsError {
         column: &'static str,
     },
     /// The first line names an unknown column, or a column twice.
-    #[error("line {line}: column '{column}' is unknown or there twice; there are {}, and optionally {}", REQUIRED.join(", "), OPTIONAL.join(", "))]
+    #[error(
+        "line {line}: column '{column}' is unknown or duplicate; the columns are {}, and optionally {}",
+        REQUIRED.join(", "),
+        OPTIONAL.join(", ")
+    )]
     Column {
         /// Line of the file, from 1.
         line: u64,
@@ -83,7 +87,7 @@ pub enum MeasurementsError {
         must: &'static str,
     },
     /// The file has more than `MOST_ROWS` rows.
-    #[error("there are more than {MOST_ROWS} rows")]
+    #[error("more than {MOST_ROWS} rows")]
     TooMany,
 }
 
@@ -117,9 +121,9 @@ fn line_of(content: &[u8], position: Option<&Position>) -> u64 {
 
 fn complaint(error: &csv::Error) -> String {
     match error.kind() {
-        ErrorKind::Utf8 { .. } => "this is not UTF-8 text".to_owned(),
+        ErrorKind::Utf8 { .. } => "the text is not UTF-8".to_owned(),
         ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("there are {len} values, the first line names {expected_len} columns")
+            format!("there are {len} values, but the first line names {expected_len} columns")
         }
         _ => error.to_string(),
     }
@@ -210,9 +214,9 @@ mod tests {
             (format!("{head}0,1,1.5,40\n"), "line 2: active_cores is '1.5'; it must be a whole number from 0 to 1024"),
             (format!("{head}0,1,1,-3\n"), "line 2: watts is '-3'; it must be a power in watts above 0"),
             (format!("{head}0,1,1,NaN\n"), "line 2: watts is 'NaN'"),
-            (format!("{head}0,1,1\n"), "line 2: there are 3 values, the first line names 4 columns"),
+            (format!("{head}0,1,1\n"), "line 2: there are 3 values, but the first line names 4 columns"),
             ("load,watts,active_cores\n".to_owned(), "line 1: there is no column 'frequency_ghz'"),
-            ("load,watts,watts\n".to_owned(), "line 1: column 'watts' is unknown or there twice"),
+            ("load,watts,watts\n".to_owned(), "line 1: column 'watts' is unknown or duplicate"),
             ("load,Watt\n".to_owned(), "column 'Watt' is unknown"),
             (String::new(), "line 1: there is no column 'load'"),
             (format!("# a\r\n\r\n{head}# b\r\n\r\n0,1,1,x\r\n"), "line 6: watts is 'x'"),
@@ -222,7 +226,7 @@ mod tests {
             assert!(error.starts_with(message) || error.contains(message), "{error}");
         }
         let error = parse(b"load,frequency_ghz,active_cores,watts\n0,1,1,\xff\n").expect_err("bytes").to_string();
-        assert!(error.contains("line 2: this is not UTF-8 text"), "{error}");
+        assert!(error.contains("line 2: the text is not UTF-8"), "{error}");
     }
 
     proptest! {

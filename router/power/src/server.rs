@@ -81,7 +81,7 @@ pub enum ServerError {
         must: String,
     },
     /// The list of frequencies is empty, too long, unsorted, or has a frequency twice.
-    #[error("cpu.p_states must have 1 to {MOST_PARTS} frequencies, lowest first, none twice")]
+    #[error("cpu.p_states must have 1 to {MOST_PARTS} different frequencies, lowest first")]
     Frequencies,
     /// There are too many cores.
     #[error("cpu.further_cores has more than {MOST_PARTS} entries")]
@@ -122,16 +122,16 @@ impl Server {
             text,
             "# A server, for 'namehop power model --server FILE' and the router's [power] section.\n\
              name = {name}\n\
-             # Power without any load, of the whole computer.\n\
+             # Power of the idle host, in watts.\n\
              chassis_watts = {chassis_watts:?}\n\
-             # Energy of a byte read from or written to memory.\n\
+             # Energy per byte read from or written to memory.\n\
              memory_joules_per_byte = {memory_joules_per_byte:?}\n\
-             # Energy of a packet that network cards receive and send.\n\
+             # Energy per packet received and sent by network cards.\n\
              nic_joules_per_packet = {nic_joules_per_packet:?}\n\n\
              [cpu]\n\
-             # Processors, all alike.\n\
+             # Number of identical processors.\n\
              devices = {}\n\
-             # Utilization from which a higher frequency is taken, 0 to 1.\n\
+             # Utilization at which the frequency is raised, 0 to 1.\n\
              threshold = {:?}\n\
              # Power of one busy core at each frequency; at a load of x (0 to 1) it is watts * x^sigma.\n\
              p_states = [\n",
@@ -140,9 +140,7 @@ impl Server {
         for PState { ghz, watts, sigma } in &cpu.p_states {
             let _ = writeln!(text, "    {{ ghz = {ghz:?}, watts = {watts:?}, sigma = {sigma:?} }},");
         }
-        text.push_str(
-            "]\n# What each further core of a processor adds, at the highest frequency.\nfurther_cores = [\n",
-        );
+        text.push_str("]\n# Power of each further core of a processor, at the highest frequency.\nfurther_cores = [\n");
         for FurtherCore { watts, sigma } in &cpu.further_cores {
             let _ = writeln!(text, "    {{ watts = {watts:?}, sigma = {sigma:?} }},");
         }
@@ -163,9 +161,9 @@ impl Server {
             return Err(ServerError::Frequencies);
         }
         for (place, PState { ghz, watts, sigma }) in p_states.iter().enumerate() {
-            above_zero(&format!("ghz of number {} of cpu.p_states", place + 1), *ghz, MOST_GHZ)?;
-            in_range(&format!("watts of number {} of cpu.p_states", place + 1), *watts, MOST_WATTS)?;
-            above_zero(&format!("sigma of number {} of cpu.p_states", place + 1), *sigma, MOST_SIGMA)?;
+            above_zero(&format!("ghz of entry {} of cpu.p_states", place + 1), *ghz, MOST_GHZ)?;
+            in_range(&format!("watts of entry {} of cpu.p_states", place + 1), *watts, MOST_WATTS)?;
+            above_zero(&format!("sigma of entry {} of cpu.p_states", place + 1), *sigma, MOST_SIGMA)?;
         }
         if !p_states.is_sorted_by(|one, next| one.ghz < next.ghz) {
             return Err(ServerError::Frequencies);
@@ -174,8 +172,8 @@ impl Server {
             return Err(ServerError::Cores);
         }
         for (place, FurtherCore { watts, sigma }) in further_cores.iter().enumerate() {
-            in_range(&format!("watts of number {} of cpu.further_cores", place + 1), *watts, MOST_WATTS)?;
-            above_zero(&format!("sigma of number {} of cpu.further_cores", place + 1), *sigma, MOST_SIGMA)?;
+            in_range(&format!("watts of entry {} of cpu.further_cores", place + 1), *watts, MOST_WATTS)?;
+            above_zero(&format!("sigma of entry {} of cpu.further_cores", place + 1), *sigma, MOST_SIGMA)?;
         }
         Ok(())
     }
@@ -244,9 +242,9 @@ mod tests {
             ("chassis_watts = 34.2", "", "missing field `chassis_watts`"),
             ("devices = 1", "devices = 0", "cpu.devices is 0; it must be above 0"),
             ("threshold = 0.8", "threshold = 1.5", "cpu.threshold is 1.5"),
-            ("ghz = 1.6", "ghz = 0.0", "ghz of number 1 of cpu.p_states is 0"),
-            ("ghz = 1.6", "ghz = 1.8", "lowest first, none twice"),
-            ("watts = 5.71, sigma = 0.59", "watts = 5.71, sigma = 0", "sigma of number 1 of cpu.further_cores"),
+            ("ghz = 1.6", "ghz = 0.0", "ghz of entry 1 of cpu.p_states is 0"),
+            ("ghz = 1.6", "ghz = 1.8", "lowest first"),
+            ("watts = 5.71, sigma = 0.59", "watts = 5.71, sigma = 0", "sigma of entry 1 of cpu.further_cores"),
             ("name = ", "name ", "expected"),
         ] {
             assert!(good.contains(from), "{from}");

@@ -111,7 +111,7 @@ const E3_1220: PublishedServer = PublishedServer {
 /// Server 2 with the network cards of the case study.
 const CASE_STUDY: PublishedServer = PublishedServer {
     name: "e3-1220-xl710",
-    title: "the case study: server 2 with 2 XL710 instead",
+    title: "case study: server 2 with 2 XL710",
     nic_joules_per_packet: XL710_JOULES_PER_PACKET,
     ..E3_1220
 };
@@ -119,7 +119,7 @@ const CASE_STUDY: PublishedServer = PublishedServer {
 /// Server 3. The energy of its network card was not measured; the thesis uses that of the X540.
 const ITANIUM_9520: PublishedServer = PublishedServer {
     name: "itanium-9520",
-    title: "server 3: Intel Itanium 9520, 4 cores of 1.73 GHz; card of its own, taken as X540-T2",
+    title: "server 3: Intel Itanium 9520, 4 cores of 1.73 GHz; its own NIC, modelled as X540-T2",
     table: "6.3",
     chassis_watts: 117.82,
     devices: 1,

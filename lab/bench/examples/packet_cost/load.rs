@@ -300,7 +300,7 @@ impl<S: Schedule> Rig<S> {
             None => self.pool.copy_of(packet),
             Some(_) => self.pool.copy_of(&packets::frame(packet, token)),
         };
-        Ok(Packet { buffer: buffer.ok_or("no buffers left")?, token })
+        Ok(Packet { buffer: buffer.ok_or("no packet buffer is free")?, token })
     }
 
     /// Handles packets burst by burst. This part is counted, so it does little else.
@@ -349,7 +349,7 @@ impl<S: Schedule> Rig<S> {
         let expected_hits = if kind == Kind::InterestHit { count as u64 } else { 0 };
         if self.sent.len() != count || hits != expected_hits {
             return Err(format!(
-                "of {count} packets ({}) {} came out, {hits} from the cache",
+                "of {count} packets ({}), {} were forwarded, {hits} cache hits",
                 kind.name(),
                 self.sent.len()
             )
@@ -360,7 +360,7 @@ impl<S: Schedule> Rig<S> {
             if kind == Kind::InterestMiss {
                 let token = if in_buffer { LpPacket::decode(buffer.bytes())?.pit_token } else { token };
                 if token.len() != TOKEN_BYTES {
-                    return Err("an Interest came out without a token".into());
+                    return Err("an Interest was forwarded without a PIT token".into());
                 }
                 self.pending.push_back((name, token));
             }

@@ -69,7 +69,7 @@ fn compare() -> Result<(), Failure> {
     match comparison.growth() {
         0 => Ok(()),
         grown => Err(format!(
-            "counts that grew by more than {:.0} %: {grown}; if the change is worth it, 'make cost-record' records them",
+            "{grown} counts grew by more than {:.0} %; to accept the new counts, run 'make cost-record'",
             record::TOLERANCE * 100.0
         )
         .into()),
@@ -81,7 +81,7 @@ fn measure() -> Result<Record, Failure> {
     let results = thread::scope(|scope| {
         let threads = Load::ALL.map(|load| (load, scope.spawn(move || costs(load))));
         threads.map(|(load, thread)| {
-            let result = thread.join().unwrap_or_else(|_| Err("a thread ended by itself".into()));
+            let result = thread.join().unwrap_or_else(|_| Err("a thread panicked".into()));
             result.map(|(costs, lanes)| (load.name().to_owned(), costs, lanes))
         })
     });

@@ -190,7 +190,8 @@ mod tests {
     #[test]
     fn groups_that_do_not_fit_are_divided_and_others_left_out() {
         let open = |role, events: &[Event]| EventGroup::open_in_parts(role, 0, events);
-        let whole = open(Role::Stalls, &[Event::TaskClock, Event::PageFaults]).expect("the system counts these");
+        let whole =
+            open(Role::Stalls, &[Event::TaskClock, Event::PageFaults]).expect("the kernel supports these events");
         assert_eq!(whole.iter().map(|part| (part.first, part.members.len())).collect::<Vec<_>>(), [(0, 1)]);
         // No CPU has an event with this code; the group fails because of it.
         let impossible = Event::Code(u64::MAX);

@@ -36,10 +36,10 @@ pub enum CountersUnavailable {
     #[error("this machine offers no hardware counters (usual in virtual machines)")]
     NoHardwareCounters,
     /// The user lacks the permission.
-    #[error("hardware counters are not permitted: as root, set /proc/sys/kernel/perf_event_paranoid to 2 or less")]
+    #[error("hardware counters are not permitted: as root, set /proc/sys/kernel/perf_event_paranoid to at most 2")]
     NotPermitted,
     /// The system has no perf_event.
-    #[error("hardware counters are read through Linux's perf_event only")]
+    #[error("hardware counters need Linux's perf_event")]
     UnsupportedSystem,
     /// Another error.
     #[error("hardware counters could not be opened: {0}")]

@@ -27,7 +27,7 @@ fn processors_count_or_say_why_not() {
 /// Allocates memory that causes at least `PAGES` page faults.
 fn touch_new_pages() {
     let area = Arena::<[u64; 8]>::new((PAGES * 4096 / 64) as u32, PageRequest::Ordinary);
-    let mut area = area.expect("a little memory");
+    let mut area = area.expect("a buffer");
     while area.allocate().is_some() {}
 }
 
@@ -37,7 +37,7 @@ const PAGES: usize = 64;
 /// Counts page faults and time in place of CPU events.
 #[test]
 fn groups_take_turns_and_kinds_are_kept_apart() {
-    let mut counters = Counters::open(&Events::of_the_system()).expect("any system counts these");
+    let mut counters = Counters::open(&Events::of_the_system()).expect("every kernel supports these events");
     let (mut short, mut long) = (Tally::default(), Tally::default());
     for turn in 0..48 {
         counters.count(&mut short, 100, || work(20_000)).expect("counted");

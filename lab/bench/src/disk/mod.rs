@@ -101,7 +101,7 @@ pub enum DiskBenchError {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The packets would be too large, or the number of reads in flight is out of range.
-    #[error("a packet has at most {MAX_PACKET_SIZE} bytes, and from 1 to {} reads can be under way", ReadId::COUNT)]
+    #[error("a packet must have at most {MAX_PACKET_SIZE} bytes, and 1 to {} reads can be in flight", ReadId::COUNT)]
     Options,
     /// The disk misbehaves.
     #[error("the disk {0}")]
@@ -184,14 +184,14 @@ fn measure_at(options: &DiskOptions, step: &dyn Fn(&str)) -> Result<DiskBenchRep
     let mut next = order.iter().cycle();
     let time = options.duration / ROUNDS;
     for _ in 0..ROUNDS {
-        step("finding packets");
+        step("looking up packets");
         forget_cached(&options.path)?;
         let part: Vec<_> = next.by_ref().take(order.len()).collect();
         let (pass, missed) = find(&mut tier, part.iter().map(|place| place.0), options.in_flight, time)?;
         found.push(pass.per_s());
         not_found += missed;
         if let Some(direct) = &direct {
-            step("reading without the tier");
+            step("reading the disk directly");
             let places = part.iter().map(|place| place.1.clone());
             directly.push(direct.read(places, options.in_flight, time)?.per_s());
         }
@@ -228,7 +228,7 @@ fn apart(tier: &DiskTier, packets: u64) -> Result<Vec<Place>, DiskBenchError> {
             places.push((hash, place));
         }
     }
-    if places.is_empty() { Err(DiskBenchError::Disk("took no packet")) } else { Ok(places) }
+    if places.is_empty() { Err(DiskBenchError::Disk("accepted no packet")) } else { Ok(places) }
 }
 
 fn in_random_order(mut places: Vec<Place>) -> Vec<Place> {
@@ -280,7 +280,7 @@ fn find(
             match tier.read(hash, located, false) {
                 Reading::Started(_) => under_way += 1,
                 Reading::Joined(_) | Reading::Busy => {
-                    return Err(DiskBenchError::Disk("has reads that nobody asked for"));
+                    return Err(DiskBenchError::Disk("completed an unknown read"));
                 }
             }
         }
@@ -317,11 +317,11 @@ mod tests {
             in_flight: 16,
             duration: Duration::from_millis(300),
         };
-        let report = measure(&options, &|_| {}).expect("it is measured");
+        let report = measure(&options, &|_| {}).expect("the disk can be measured");
         assert!(report.packets > 100 && report.found_per_s.median > 0.0, "{report:?}");
         assert!(report.direct_reads_per_s.is_none_or(|direct| direct.median > 0.0), "{report:?}");
         assert_eq!(report.not_found, 0);
-        assert!(!options.path.exists(), "nothing is left behind");
+        assert!(!options.path.exists(), "the file must be removed");
         let too_many = DiskOptions { in_flight: 0, ..options };
         assert!(matches!(measure(&too_many, &|_| {}), Err(DiskBenchError::Options)));
     }

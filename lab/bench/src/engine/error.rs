@@ -13,21 +13,19 @@ pub enum EngineBenchError {
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     /// The FIB is full.
-    #[error("the FIB took no more prefixes: {0}")]
+    #[error("the FIB accepted no more prefixes: {0}")]
     Fib(#[from] FibError),
     /// The workload generated an invalid name.
-    #[error("the workload made a wrong name: {0}")]
+    #[error("the workload generated an invalid name: {0}")]
     Name(#[from] DecodeError),
     /// DPDK did not start, or memory could not be allocated.
-    #[error("{0}; 'namehop bench engine --help' says what it needs")]
+    #[error("{0}; 'namehop bench engine --help' lists the requirements")]
     Dpdk(#[from] namehop_dpdk::DpdkError),
     /// Tables or faces could not be created.
-    #[error("the router could not be put together: {0}")]
+    #[error("cannot assemble the router: {0}")]
     Rig(String),
     /// The worker did not forward all packets.
-    #[error(
-        "the worker forwarded {got} of {expected} packets of a burst; smaller --in-flight or larger tables may help"
-    )]
+    #[error("the worker forwarded {got} of {expected} packets of a burst; reduce --in-flight or enlarge the tables")]
     Lost {
         /// Packets sent by the worker.
         got: usize,
@@ -36,7 +34,8 @@ pub enum EngineBenchError {
     },
     /// The warm-up had too few requests.
     #[error(
-        "after warming up, the cache of '{policy}' holds {got} of {capacity} packets; more --warm-up or a smaller --cs fills it"
+        "after warming up, the cache of '{policy}' holds {got} of {capacity} packets; increase --warm-up or reduce \
+         --cs"
     )]
     Cold {
         /// Policy of the cache.
@@ -47,7 +46,7 @@ pub enum EngineBenchError {
         capacity: usize,
     },
     /// The flood's parameters are invalid.
-    #[error("the flood is impossible: {0}")]
+    #[error("invalid flood: {0}")]
     Flood(String),
     /// The second tier of the Content Store could not be opened.
     #[error(transparent)]
@@ -59,7 +58,7 @@ pub enum EngineBenchError {
     #[error("the hardware counters failed: {0}")]
     Counters(#[source] std::io::Error),
     /// There are too few cores.
-    #[error("{wanted} workers need as many cores, and there are {cores}")]
+    #[error("{wanted} workers need as many cores, but only {cores} are usable")]
     TooFewCores {
         /// Requested workers.
         wanted: usize,

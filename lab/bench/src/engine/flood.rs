@@ -50,7 +50,7 @@ impl Flood {
         let packets_of_burst = (flood.share * parameters.burst as f64).round() as usize;
         let wrong = |what: String| Err(EngineBenchError::Flood(what));
         if parameters.traffic != Traffic::Sorted || parameters.workload.prefix_spread > 0 {
-            return wrong("it is measured in sorted traffic, below prefixes of equal length".to_owned());
+            return wrong("it needs sorted traffic and prefixes of equal length".to_owned());
         }
         if deepest == 0 || flood.component_bytes > MAX_COMPONENT_BYTES {
             return wrong(format!(
@@ -62,7 +62,10 @@ impl Flood {
             return wrong(format!("names of {} bytes do not fit into packets", bytes(deepest)));
         }
         if packets_of_burst == 0 || packets_of_burst >= parameters.burst {
-            return wrong(format!("in bursts of {} it has {packets_of_burst} packets", parameters.burst));
+            return wrong(format!(
+                "in bursts of {} packets it has {packets_of_burst}, but must have at least 1 and leave room for others",
+                parameters.burst
+            ));
         }
         // The depth of a name matters only to Interests with CanBePrefix.
         let least = if flood.can_be_prefix { 1 } else { deepest };

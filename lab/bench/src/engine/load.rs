@@ -348,7 +348,7 @@ impl<'a, S: Schedule> Load<'a, S> {
                     let token = token_of(&frame);
                     if nonce_of(&frame) != nonce || token.is_some() == S::IS_STRIPPED {
                         let got = format!("an Interest with Nonce {:x} and token {token:?}", nonce_of(&frame));
-                        return Err(EngineBenchError::Rig(format!("{got} came out and {nonce:x} should have")));
+                        return Err(EngineBenchError::Rig(format!("{got} was forwarded instead of {nonce:x}")));
                     }
                     // With a token the answer finds its PIT entry directly, as in the protocol; on the stripped path it
                     // finds it by name.

@@ -292,7 +292,7 @@ impl EngineBench {
                     })
                 })
                 .collect();
-            let panicked = || EngineBenchError::Rig("a worker's thread ended by itself".to_owned());
+            let panicked = || EngineBenchError::Rig("a worker's thread panicked".to_owned());
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect()
         });
         let mut by_schedule: Vec<Vec<Measured>> = about.schedules.iter().map(|_| Vec::new()).collect();

@@ -137,7 +137,7 @@ mod tests {
         let mixed = answers(&EngineParameters::realistic());
         assert_eq!(mixed.iter().collect::<HashSet<_>>().len(), mixed.len());
         let in_order = mixed.windows(2).filter(|pair| pair[0] < pair[1]).count();
-        assert!((700..1_300).contains(&in_order), "{in_order} of 2000 follow each other");
+        assert!((700..1_300).contains(&in_order), "{in_order} of 2000 names are in sequence");
         // None waits for more than twice the number in flight.
         assert!(mixed.iter().enumerate().all(|(place, name)| (place as u64) < name - sorted[0] + 1_001));
     }

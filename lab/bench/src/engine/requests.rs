@@ -189,8 +189,8 @@ impl<'a, S: Schedule> Requests<'a, S> {
         let EngineCounters { in_interests, satisfied_interests, aggregated_interests, drops, .. } = *self.counters();
         if satisfied_interests + aggregated_interests != in_interests || drops.total() > 0 {
             return Err(EngineBenchError::Rig(format!(
-                "of {in_interests} Interests, {satisfied_interests} were satisfied and {aggregated_interests} joined others, \
-                 and {} packets were dropped",
+                "of {in_interests} Interests, {satisfied_interests} were satisfied and {aggregated_interests} \
+                 aggregated; {} packets were dropped",
                 drops.total()
             )));
         }
@@ -292,7 +292,7 @@ impl<'a, S: Schedule> Requests<'a, S> {
                 // Data ends with its signature, which is zeros here.
                 if nonce_of(&frame) != 0 {
                     let pending = pending_of(&frame, link).ok_or_else(|| {
-                        EngineBenchError::Rig("the worker has sent a frame without an Interest in it".to_owned())
+                        EngineBenchError::Rig("the worker sent a frame without an Interest".to_owned())
                     })?;
                     self.pending.push_back(pending);
                 }

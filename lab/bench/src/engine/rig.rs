@@ -200,7 +200,7 @@ impl<S: Schedule> Rig<S> {
         });
         match attached {
             Ok(Ok(())) => Ok(()),
-            _ => Err(EngineBenchError::Rig("the worker did not take its ports".to_owned())),
+            _ => Err(EngineBenchError::Rig("the worker did not accept its ports".to_owned())),
         }
     }
 

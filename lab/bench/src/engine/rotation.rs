@@ -79,7 +79,7 @@ impl<'a, B: Schedule> Rotation<'a, B> {
 
     /// Returns the load under this schedule.
     fn under(&mut self, schedule: ScheduleKind) -> Result<&mut (dyn AnyLoad<'a, B> + 'a), EngineBenchError> {
-        let load = self.load.take().ok_or_else(|| EngineBenchError::Rig("there is no load".to_owned()))?;
+        let load = self.load.take().ok_or_else(|| EngineBenchError::Rig("the load is missing".to_owned()))?;
         Ok(&mut **self.load.insert(schedule.call(Change(load.based()))))
     }
 

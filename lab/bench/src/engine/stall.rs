@@ -119,16 +119,16 @@ impl EngineBench {
             wait_until_it_works(&mut beside)?;
             let before = report(&beside).counters;
             let begun = Instant::now();
-            tell(format!("round {round} of {}: beside a working disk", of.rounds), 0, 0);
+            tell(format!("round {round} of {}: disk working", of.rounds), 0, 0);
             while begun.elapsed() < of.working {
                 working.push(turn(&mut without, &mut beside, begun)?);
             }
             let after = report(&beside).counters;
             stored[0] += after.stored - before.stored;
             stored[1] += after.not_stored - before.not_stored;
-            tell(format!("round {round} of {}: the file system freezes", of.rounds), 0, 0);
+            tell(format!("round {round} of {}: freezing the file system", of.rounds), 0, 0);
             let frozen = Frozen::begin(&of.path, of.frozen)?;
-            tell(format!("round {round} of {}: it is frozen for {} s", of.rounds, of.frozen.as_secs_f64()), 0, 0);
+            tell(format!("round {round} of {}: frozen for {} s", of.rounds, of.frozen.as_secs_f64()), 0, 0);
             while frozen.begun.elapsed() + 2 * PIECE < of.frozen {
                 stalled.push(turn(&mut without, &mut beside, frozen.begun)?);
             }
@@ -137,7 +137,10 @@ impl EngineBench {
         wait_until_it_works(&mut beside)?;
         let stalls = report(&beside).status.stalls;
         if stalls < of.rounds as u64 {
-            return Err(EngineBenchError::Freeze(format!("the disk stalled {stalls} times in {} rounds", of.rounds)));
+            return Err(EngineBenchError::Freeze(format!(
+                "the disk stalled only {stalls} times in {} rounds",
+                of.rounds
+            )));
         }
         // `finish` checks that no packet was lost.
         without.finish()?;
@@ -207,7 +210,7 @@ fn wait_until_it_works(beside: &mut Requests<'_, Burst>) -> Result<(), EngineBen
     while report(beside).status.state != DiskState::Working {
         if Instant::now() > deadline {
             let state = report(beside).status.state;
-            return Err(EngineBenchError::Freeze(format!("the disk cache does not work again, it is {state}")));
+            return Err(EngineBenchError::Freeze(format!("the disk cache did not recover: its state is {state}")));
         }
         beside.measure(Duration::from_millis(1))?;
         thread::sleep(Duration::from_millis(10));
@@ -229,7 +232,7 @@ fn check_freezable(path: &Path) -> Result<(), EngineBenchError> {
     let others = others.iter().map(PathBuf::from).chain(program).chain(here);
     match others.into_iter().find(|other| device(other).is_ok_and(|device| device == of_file)) {
         Some(other) => Err(EngineBenchError::Freeze(format!(
-            "{} is on the same file system as {}, on which all else would stop, too; name a file on a file system of its own",
+            "{} is on the same file system as {}, which must not be frozen; give a file on a separate file system",
             path.display(),
             other.display()
         ))),
@@ -263,7 +266,8 @@ impl Frozen {
         let frozen = Frozen { child, begun: Instant::now() };
         if line.trim() != "frozen" {
             return Err(EngineBenchError::Freeze(
-                "the file system cannot be frozen: that takes root, the program fsfreeze, and a file system like ext4 or XFS"
+                "cannot freeze the file system: this needs root, the program fsfreeze, and a file system such as ext4 \
+                 or XFS"
                     .to_owned(),
             ));
         }
@@ -275,7 +279,7 @@ impl Frozen {
         match self.child.wait() {
             Ok(status) if status.success() => Ok(()),
             _ => Err(EngineBenchError::Freeze(
-                "the file system may still be frozen; 'fsfreeze --unfreeze' ends that".to_owned(),
+                "the file system may still be frozen; run 'fsfreeze --unfreeze'".to_owned(),
             )),
         }
     }
@@ -297,7 +301,7 @@ mod tests {
         let here = tempfile::tempdir().expect("a folder");
         let refused = check_freezable(&here.path().join("cache"));
         let Err(EngineBenchError::Freeze(reason)) = refused else { panic!("{refused:?}") };
-        assert!(reason.contains("a file system of its own"), "{reason}");
+        assert!(reason.contains("a separate file system"), "{reason}");
         assert!(matches!(check_freezable(Path::new("/no/such/folder/cache")), Err(EngineBenchError::Freeze(_))));
     }
 }

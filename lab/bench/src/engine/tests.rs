@@ -77,7 +77,10 @@ fn the_cache_answers_as_simulated(bench: &EngineBench) {
     assert_eq!((figures[0].speed, figures[0].speed_quartiles), (1.0, (1.0, 1.0)));
 
     let cold = PolicyParameters { warm_up: 100, ..of.clone() };
-    let refused = bench.run_policies(&parameters, &cold, &|_| ()).expect_err("a cache that is not full").to_string();
+    let refused = bench
+        .run_policies(&parameters, &cold, &|_| ())
+        .expect_err("a cache that is not full must be refused")
+        .to_string();
     assert!(
         refused.contains(&format!("'{}' holds", PolicyKind::ALL[0])) && refused.contains("of 200 packets"),
         "{refused}"
@@ -195,7 +198,7 @@ fn counters_are_read_around_turns() {
         let ratio = cycles / (ticks * ns_per_cycle);
         // One is a mean and the other a median, on a host with other load.
         assert!((0.3..30.0).contains(&ratio), "{kind:?}: {cycles} ns counted, {ticks} ticks");
-        assert!(instructions < 1.0, "{kind:?}: {instructions} page faults for each packet");
+        assert!(instructions < 1.0, "{kind:?}: {instructions} page faults per packet");
         assert!(stages.is_some() && backend.is_some() && retired_loads.is_none(), "{kind:?}");
     }
     // The stripped path has its own counts.

@@ -72,6 +72,6 @@ pub(super) fn load(fib: &mut FibWriter<()>, path: &Path) -> Result<(), FileError
                 Part::Faults(_) => {}
             }
         }
-        reader.join().unwrap_or_else(|_| Err(io::Error::other("the reading thread ended unexpectedly").into()))
+        reader.join().unwrap_or_else(|_| Err(io::Error::other("the reading thread panicked").into()))
     })
 }

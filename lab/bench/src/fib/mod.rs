@@ -68,7 +68,10 @@ pub enum FibBenchError {
         source: FileError,
     },
     /// The file has another number of prefixes than the workload.
-    #[error("{path} holds {found} prefixes instead of {expected}; name a file that is not there to have it made", path = path.display())]
+    #[error(
+        "{path} holds {found} prefixes instead of {expected}; give a new path to have the file created",
+        path = path.display()
+    )]
     OtherPrefixes {
         /// Path of the file.
         path: PathBuf,
@@ -171,7 +174,7 @@ pub fn measure(options: &FibOptions, on_progress: &OnProgress<'_>) -> Result<Fib
             if !path.exists() {
                 let (fib, effort) = timed(|| from_memory(&workload, key, on_progress))?;
                 memory = Some(effort);
-                begin("taking the snapshot");
+                begin("writing the snapshot");
                 let ((), effort) = timed(|| files::save(&fib, path).map_err(|error| file_error(path, error.into())))?;
                 save = Some(Effort { file_bytes: file_bytes(path), ..effort });
             }
@@ -197,7 +200,7 @@ pub fn measure(options: &FibOptions, on_progress: &OnProgress<'_>) -> Result<Fib
     let lookup = measure_lookups(&structure, std::slice::from_ref(&workload), &key, &lookup_options);
     let mut fib = structure.into_writer();
     if options.grow {
-        begin("changing a strategy, and letting the table grow");
+        begin("changing a strategy and growing the table");
     }
     Ok(FibReport {
         workload: options.workload,

@@ -18,7 +18,7 @@ fn both_files_are_made_and_loaded_and_everything_is_found() {
     let options = options(folder.path());
     let first = measure(&options, &|_| ()).expect("measured");
     assert!(first.text.is_some() && first.memory.is_some() && first.save.is_some() && first.snapshot.is_some());
-    let second = measure(&options, &|_| ()).expect("measured again");
+    let second = measure(&options, &|_| ()).expect("an existing file can be measured again");
     assert!(second.memory.is_none() && second.save.is_none());
     for report in [first, second] {
         assert_eq!(report.lookup.found, 1.0);

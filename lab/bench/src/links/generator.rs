@@ -56,7 +56,7 @@ impl Generator {
         let (of_thread, (sender, turns)) = (Arc::clone(&shared), channel());
         let thread = thread::Builder::new().name("generator".to_owned()).spawn(move || {
             if let Err(error) = pin_to_processor(processor) {
-                tracing::warn!(%error, processor, "consumer and producer are not pinned to their processor");
+                tracing::warn!(%error, processor, "cannot pin consumer and producer to their CPU");
             }
             run(consumer, producer, &of_thread, &sender)
         })?;
@@ -104,7 +104,7 @@ impl Generator {
     pub(super) fn end(&self) -> Result<Exchanged, LinksError> {
         self.shared.turn.fetch_add(1, Ordering::Release);
         let turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        turns.recv().map_err(|_| io::Error::other("the thread of consumer and producer has ended").into())
+        turns.recv().map_err(|_| io::Error::other("the thread of consumer and producer ended").into())
     }
 }
 

@@ -100,7 +100,7 @@ pub fn measure(
     let processors = Processors::choose()?;
     // Runs in its own thread, because the thread moves to its own network namespace.
     thread::scope(|scope| scope.spawn(|| measure_here(parameters, processors, stop, on_progress)).join())
-        .unwrap_or_else(|_| Err(std::io::Error::other("the thread that measures panicked").into()))
+        .unwrap_or_else(|_| Err(std::io::Error::other("the measuring thread panicked").into()))
 }
 
 fn measure_here(

@@ -99,18 +99,16 @@ impl Processors {
 #[derive(Debug, thiserror::Error)]
 pub enum LinksError {
     /// The process may use only one CPU.
-    #[error("the router and its load need two processors, and this process may use one")]
+    #[error("the router and its load need two CPUs, but this process may use only one")]
     TooFewProcessors,
     /// Network interfaces could not be created.
-    #[error(
-        "links of kind dev and xdp need network interfaces of their own: {0}; run this as root, or with --link memif"
-    )]
+    #[error("cannot create network interfaces for links of kind dev and xdp: {0}; run as root, or use --link memif")]
     Interfaces(String),
     /// A port did not open, or the load is invalid.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The router did not start, or has ended.
-    #[error("the router {what}; it said:\n{log}")]
+    #[error("the router {what}; its log ends with:\n{log}")]
     Router {
         /// What happened.
         what: String,
@@ -118,7 +116,10 @@ pub enum LinksError {
         log: String,
     },
     /// No Data returned.
-    #[error("no Data came back over {link} within 15 s{}", if .log.is_empty() { String::new() } else { format!("; the router said:\n{}", .log) })]
+    #[error(
+        "no Data arrived over {link} within 15 s{}",
+        if .log.is_empty() { String::new() } else { format!("; the router's log ends with:\n{}", .log) }
+    )]
     Nothing {
         /// Kind of the link.
         link: LinkKind,
@@ -151,7 +152,7 @@ pub fn measure(
     };
     // Runs in its own thread, because the thread moves to its own network namespace.
     thread::scope(|scope| scope.spawn(measure).join())
-        .unwrap_or_else(|_| Err(io::Error::other("the thread that measures panicked").into()))
+        .unwrap_or_else(|_| Err(io::Error::other("the measuring thread panicked").into()))
 }
 
 /// Measures all turns over one kind of link.

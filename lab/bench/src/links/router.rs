@@ -64,13 +64,13 @@ impl RouterProcess {
             ControlParameters { name: Some(Name::default()), strategy: Some(strategy), ..ControlParameters::default() };
         let command = self.controller.command(module::STRATEGY_CHOICE, "set", &parameters);
         let done = self.runtime.block_on(command);
-        done.map(drop).map_err(|error| self.failed(format!("did not take the strategy {name}: {error}")))
+        done.map(drop).map_err(|error| self.failed(format!("rejected the strategy {name}: {error}")))
     }
 
     pub(super) fn status(&self) -> Result<ForwarderStatus, LinksError> {
         let workers = self.runtime.block_on(self.controller.workers());
         let workers =
-            workers.map_err(|error: ClientError| self.failed(format!("says nothing of its workers: {error}")))?;
+            workers.map_err(|error: ClientError| self.failed(format!("does not report its workers: {error}")))?;
         let Some(running) = workers.iter().map(|worker| worker.running).max() else {
             return Err(self.failed("has no workers".to_owned()));
         };
@@ -83,13 +83,13 @@ impl RouterProcess {
     /// Number of prefixes in the router's FIB.
     pub(super) fn fib_entries(&self) -> Result<u64, LinksError> {
         let status = self.runtime.block_on(self.controller.status());
-        Ok(status.map_err(|error| self.failed(format!("says nothing of itself: {error}")))?.fib_entries)
+        Ok(status.map_err(|error| self.failed(format!("does not report its status: {error}")))?.fib_entries)
     }
 
     /// Numbers of hits and misses of the router's Content Store.
     pub(super) fn cache_hits_and_misses(&self) -> Result<(u64, u64), LinksError> {
         let info = self.runtime.block_on(self.controller.cs_info());
-        let info = info.map_err(|error| self.failed(format!("says nothing of its Content Store: {error}")))?;
+        let info = info.map_err(|error| self.failed(format!("does not report its Content Store: {error}")))?;
         Ok((info.hits, info.misses))
     }
 
@@ -103,7 +103,7 @@ impl RouterProcess {
     /// Returns the sampled latency.
     pub(super) fn latency(&self) -> Result<LatencyStatus, LinksError> {
         let latency = self.runtime.block_on(self.controller.latency());
-        latency.map_err(|error| self.failed(format!("says nothing of latency: {error}")))
+        latency.map_err(|error| self.failed(format!("does not report latency: {error}")))
     }
 
     /// Checks that the router is running.

@@ -39,7 +39,7 @@ impl Sink {
         let of_thread = Arc::clone(&shared);
         let thread = thread::Builder::new().name("sink".to_owned()).spawn(move || {
             if let Err(error) = pin_to_processor(processor) {
-                tracing::warn!(%error, processor, "the sink is not pinned to its processor");
+                tracing::warn!(%error, processor, "cannot pin the sink to its CPU");
             }
             run(ports, &of_thread);
         })?;
@@ -58,7 +58,7 @@ impl Sink {
     pub(super) fn check(&self) -> Result<(), LinksError> {
         match &self.thread {
             Some(thread) if !thread.is_finished() => Ok(()),
-            _ => Err(io::Error::other("the thread that moves frames has ended").into()),
+            _ => Err(io::Error::other("the sink's thread ended").into()),
         }
     }
 }
@@ -69,7 +69,7 @@ impl Drop for Sink {
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::error!("the thread that moves frames panicked");
+            tracing::error!("the sink's thread panicked");
         }
     }
 }

@@ -147,7 +147,7 @@ pub fn measure(
     };
     // Runs in its own thread, because the thread moves to its own network namespace.
     thread::scope(|scope| scope.spawn(measure).join())
-        .unwrap_or_else(|_| Err(io::Error::other("the thread that measures panicked").into()))
+        .unwrap_or_else(|_| Err(io::Error::other("the measuring thread panicked").into()))
 }
 
 /// CPUs of the generator and of the workers.
@@ -189,7 +189,7 @@ fn measure_case(
     generator.wait(*warm_up, stop);
     let mut before = router.cache_hits_and_misses()?;
     wait_for(
-        "its Content Store does not keep what is asked for",
+        "its Content Store does not reach the hit ratio",
         stop,
         || {
             let now = router.cache_hits_and_misses()?;

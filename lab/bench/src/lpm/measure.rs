@@ -84,7 +84,10 @@ pub fn measure_lookups<L: LongestPrefixMatch>(
 ) -> LookupFigures {
     let group = options.group.clamp(1, MAX_GROUP);
     let name_bytes = workloads[0].name_bytes();
-    assert!(workloads.iter().all(|workload| workload.name_bytes() == name_bytes), "names are of different lengths");
+    assert!(
+        workloads.iter().all(|workload| workload.name_bytes() == name_bytes),
+        "all names must have the same length"
+    );
     let mut names = Names::new(name_bytes, group);
     let mut next_name = options.first_name;
     let mut looked_up = 0u64;
@@ -145,7 +148,10 @@ pub fn count_lines<L: LongestPrefixMatch>(
     count: usize,
 ) -> MeanLines {
     let name_bytes = workloads[0].name_bytes();
-    assert!(workloads.iter().all(|workload| workload.name_bytes() == name_bytes), "names are of different lengths");
+    assert!(
+        workloads.iter().all(|workload| workload.name_bytes() == name_bytes),
+        "all names must have the same length"
+    );
     let mut names = Names::new(name_bytes, 1);
     let mut next_name = first_name;
     let (mut all, mut dependent) = (0, 0);

@@ -42,13 +42,13 @@ pub struct Query<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LpmError {
     /// The prefix is longer than [`MAX_PREFIX_BYTES`].
-    #[error("prefixes of more than {MAX_PREFIX_BYTES} bytes are not compared")]
+    #[error("a prefix must have at most {MAX_PREFIX_BYTES} bytes")]
     PrefixTooLong,
     /// The structure's capacity is exhausted.
-    #[error("more prefixes than the structure was made for")]
+    #[error("the structure is full")]
     Full,
     /// The prefix is empty.
-    #[error("prefixes of no components are not compared")]
+    #[error("a prefix must have at least one component")]
     Empty,
     /// Memory could not be allocated.
     #[error(transparent)]

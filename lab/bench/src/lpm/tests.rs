@@ -28,7 +28,7 @@ fn name(components: &[Vec<u8>]) -> Name {
 
 fn hashes(name: &Name) -> PrefixHashes {
     let mut hashes = PrefixHashes::new();
-    hash_prefixes(&KEY, name.value(), &mut hashes).expect("not too deep");
+    hash_prefixes(&KEY, name.value(), &mut hashes).expect("the prefix is within the maximum depth");
     hashes
 }
 
@@ -86,7 +86,7 @@ fn workloads_are_found_in_all() {
         for number in 0..2000 {
             workload.write_name(number, &mut value);
             let mut hashes = PrefixHashes::new();
-            hash_prefixes(&KEY, &value, &mut hashes).expect("not too deep");
+            hash_prefixes(&KEY, &value, &mut hashes).expect("the prefix is within the maximum depth");
             let name = namehop_wire::NameRef::from_value(&value).expect("valid");
             let found = structure.find(&Query { name, hashes: &hashes });
             assert_eq!(found, Some(workload.prefix_of(number) as u32));

@@ -56,7 +56,7 @@ impl<'a> LinkedArea<'a> {
             32 => self.chains::<32>(time),
             48 => self.chains::<48>(time),
             64 => self.chains::<64>(time),
-            other => panic!("{other} lines in flight are not measured"),
+            other => panic!("{other} lines in flight cannot be measured"),
         }
     }
 

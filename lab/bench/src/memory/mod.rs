@@ -155,10 +155,10 @@ impl MemoryReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
     /// The area is too small for meaningful figures.
-    #[error("an area of at least {MIN_AREA_BYTES} bytes is needed")]
+    #[error("the area must have at least {MIN_AREA_BYTES} bytes")]
     TooSmall,
     /// The area exceeds the available memory; the system would have to swap or kill programs.
-    #[error("an area of {wanted} bytes is more than the {available} bytes of memory that are free")]
+    #[error("an area of {wanted} bytes exceeds the {available} bytes of free memory")]
     TooLarge {
         /// Requested bytes.
         wanted: usize,
@@ -245,7 +245,7 @@ pub fn measure(options: &MemoryOptions, on_progress: &OnProgress<'_>) -> Result<
         let mut area = Area::new(area_bytes, kind)?;
         let info = area.info.clone();
         if by_pages.is_empty() {
-            steps.next("sequential reading");
+            steps.next("reading sequentially");
             sequential = access::sequential_bytes_per_second(area.lines.as_slice(), machine.cores);
             for &bytes in &sizes {
                 steps.next(&format!("{} MiB area", bytes >> 20));

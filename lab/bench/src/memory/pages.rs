@@ -92,14 +92,14 @@ fn remedy(kind: PageKind, area_bytes: usize) -> String {
     };
     match kind {
         PageKind::Huge1G => format!(
-            "{}; if the system has no free gigabyte in one piece any more, reserve at boot with the kernel parameters \
-             hugepagesz=1G hugepages={}",
+            "{}; if no contiguous gigabyte is free, reserve at boot with the kernel parameters hugepagesz=1G \
+             hugepages={}",
             reserve(HUGE_1G_BYTES, "hugepages-1048576kB"),
             area_bytes.div_ceil(HUGE_1G_BYTES)
         ),
         PageKind::Huge2M => reserve(HUGE_2M_BYTES, "hugepages-2048kB"),
         PageKind::Transparent => "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled".to_owned(),
-        PageKind::Ordinary => "ordinary pages are what the system refused, for lack of memory".to_owned(),
+        PageKind::Ordinary => "not enough free memory for ordinary pages".to_owned(),
     }
 }
 

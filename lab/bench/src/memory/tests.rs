@@ -38,9 +38,9 @@ fn a_whole_report() {
     let steps = steps.into_inner().expect("no panic");
     assert_eq!(report.area_bytes, 4 << 20);
     let total = steps[0].total;
-    assert_eq!(steps.len() as u64, total, "as many steps as announced");
+    assert_eq!(steps.len() as u64, total, "the number of steps must equal the announced total");
     assert!(steps.iter().enumerate().all(|(number, step)| step.done == number as u64 && step.total == total));
-    let best = report.best().expect("some pages");
+    let best = report.best().expect("at least one kind of pages must be measured");
     assert_eq!(best.dram.lines_per_second_by_in_flight.len(), IN_FLIGHT.len());
     assert_eq!(best.lines_per_second_by_threads.len(), report.machine.cores);
     assert!(report.by_pages.iter().any(|figures| figures.pages.page_bytes == 4096));

@@ -106,7 +106,7 @@ impl Forwarder {
             ChildProcess::start(command, &log)
         };
         let started = thread::scope(|scope| scope.spawn(start).join());
-        let started = started.unwrap_or_else(|_| Err(std::io::Error::other("the thread that starts it panicked")));
+        let started = started.unwrap_or_else(|_| Err(std::io::Error::other("the thread starting it panicked")));
         let mut child =
             started.map_err(|error| failed(format!("cannot be started as '{}': {error}", words[0]), String::new()))?;
         let endpoint = child
@@ -140,10 +140,7 @@ impl Forwarder {
         // The pid is 0 in another namespace, and 1 if the service manager created the socket.
         let listener = u32::try_from(peer.pid()).ok().filter(|&pid| pid > 1);
         let pid = pid.or(listener).ok_or_else(|| {
-            failed(format!(
-                "does not say which process it is: add its number, as in unix://{}?pid=1234",
-                socket.display()
-            ))
+            failed(format!("has an unknown process id: give it, as in unix://{}?pid=1234", socket.display()))
         })?;
         let uri = format!("unix://{}", socket.display());
         let endpoint = runtime.block_on(Endpoint::connect(Some(&uri))).map_err(|error| failed(error.to_string()))?;
@@ -178,8 +175,8 @@ impl Forwarder {
             listens.map_err(|error| PeersError::Forwarder {
                 name: self.name.clone(),
                 what: format!(
-                    "has no {socket} listener at {address} ({error}): tell it to listen there ({{port}} in its command or configuration), \
-                     or measure without it (--socket)"
+                    "has no {socket} listener at {address} ({error}): configure it to listen there ({{port}} in its \
+                     command or configuration), or omit this socket (--socket)"
                 ),
                 log: self.log(),
             })?;
@@ -213,7 +210,7 @@ impl Forwarder {
         {
             return Ok(());
         }
-        show(format!("{name}: preparing its cache, {}", case.cache));
+        show(format!("{name}: preparing the cache, {}", case.cache));
         self.cache = None;
         match case.cache {
             CacheCase::MissEmpty => self.empty_cache(case, cache_packets, stop)?,
@@ -239,7 +236,7 @@ impl Forwarder {
             self.load(case, FILL_WINDOW, 0, Duration::ZERO, FILL_PIECE, stop)?;
             let left = self.management.cache_entries_until(|entries| entries <= EMPTY)?;
             if left > EMPTY {
-                return Err(format!("keeps {left} Data in a cache of one"));
+                return Err(format!("keeps {left} Data in a cache with a capacity of one"));
             }
         }
         self.management.set_cache(cache_packets, false, true)
@@ -258,7 +255,7 @@ impl Forwarder {
                 return Ok(());
             }
         }
-        Err(format!("has not filled its cache of {cache_packets} Data in {} s", FILL_TIMEOUT.as_secs()))
+        Err(format!("did not fill its cache of {cache_packets} Data within {} s", FILL_TIMEOUT.as_secs()))
     }
 
     /// Requests the same names until the cache answers all of them. Each load starts with the first name, so it must be
@@ -276,7 +273,7 @@ impl Forwarder {
             }
         }
         let percent = 100.0 * hits;
-        Err(format!("answers {percent:.1} % from its cache and not all, even after {} s", FILL_TIMEOUT.as_secs()))
+        Err(format!("answers only {percent:.1} % from its cache after {} s", FILL_TIMEOUT.as_secs()))
     }
 
     /// Measures one turn.
@@ -296,9 +293,7 @@ impl Forwarder {
         let report = report?;
         if report.exchanges == 0 && !stop.load(Ordering::Relaxed) {
             let LoadReport { interests, nacks, malformed, .. } = &report;
-            return Err(format!(
-                "answered nothing: of {interests} Interests {nacks} were refused, and {malformed} frames made no sense"
-            ));
+            return Err(format!("answered none of {interests} Interests: {nacks} Nacks, {malformed} malformed frames"));
         }
         let cached_packets = self.management.cache()?.entries;
         let hit_share = hit_share(&report);
@@ -355,7 +350,7 @@ impl Drop for Forwarder {
         if let Some(before) = &self.cache_before
             && let Err(what) = self.management.restore_cache(before)
         {
-            tracing::warn!(name = self.name, "{what}; its cache is not as before");
+            tracing::warn!(name = self.name, "{what}; the original cache settings were not restored");
         }
     }
 }

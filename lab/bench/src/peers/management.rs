@@ -49,7 +49,7 @@ impl Management {
         };
         let parameters = settings.parameters().unwrap_or_default();
         let done = self.runtime.block_on(self.controller.command(module::CS, "config", &parameters));
-        done.map(drop).map_err(|error| format!("did not take the settings of its cache (cs/config): {error}"))
+        done.map(drop).map_err(|error| format!("rejected its cache settings (cs/config): {error}"))
     }
 
     /// Returns the forwarder's report on its cache.
@@ -58,7 +58,7 @@ impl Management {
     /// Returns a message that says what is wrong.
     pub(super) fn cache(&self) -> Result<CsInfo, String> {
         let info = self.runtime.block_on(self.controller.cs_info());
-        info.map_err(|error| format!("says nothing of its cache (cs/info): {error}"))
+        info.map_err(|error| format!("does not report its cache (cs/info): {error}"))
     }
 
     /// Returns the number of packets in the cache, once it satisfies `is_wanted`, or once the report cannot be
@@ -114,7 +114,7 @@ impl Management {
                     None => return Ok(()),
                     Some(Ok(())) => done += 1,
                     Some(Err(error)) => {
-                        return Err(format!("did not take route {} of {to} (fib/add-nexthop): {error}", done + 1));
+                        return Err(format!("rejected route {} of {to} (fib/add-nexthop): {error}", done + 1));
                     }
                 }
                 if done % REPORT == 0 && is_over(done) {

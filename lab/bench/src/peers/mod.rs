@@ -75,7 +75,7 @@ pub enum PeersError {
         log: String,
     },
     /// Two forwarders have the same name.
-    #[error("two forwarders are called {0}: give them names, as in --forwarder 'old={0} …'")]
+    #[error("two forwarders have the name {0}: give them names, as in --forwarder 'old={0} …'")]
     SameName(String),
     /// A system call failed.
     #[error(transparent)]
@@ -83,7 +83,7 @@ pub enum PeersError {
 }
 
 fn said(log: &str) -> String {
-    if log.is_empty() { String::new() } else { format!("; it said:\n{log}") }
+    if log.is_empty() { String::new() } else { format!("; its log ends with:\n{log}") }
 }
 
 /// Measures all cases. Setting `stop` ends the measurement early with the results so far. A failure in a case is part
@@ -107,7 +107,7 @@ pub fn measure(
         measure_here(parameters, &processors, stop, on_progress)
     };
     thread::scope(|scope| scope.spawn(measure).join())
-        .unwrap_or_else(|_| Err(io::Error::other("the thread that measures panicked").into()))
+        .unwrap_or_else(|_| Err(io::Error::other("the measuring thread panicked").into()))
 }
 
 fn measure_here(
@@ -167,8 +167,8 @@ fn measure_here(
 fn failure_of(error: LoadError) -> String {
     match error {
         LoadError::Connect { uri, source } => format!("is not reachable at {uri}: {source}"),
-        LoadError::Register { prefix, source } => format!("did not take the prefix {prefix}: {source}"),
-        LoadError::CreateFace(source) => format!("did not make the face of the producer: {source}"),
+        LoadError::Register { prefix, source } => format!("rejected the prefix {prefix}: {source}"),
+        LoadError::CreateFace(source) => format!("did not create the producer's face: {source}"),
         error => error.to_string(),
     }
 }

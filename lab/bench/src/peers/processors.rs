@@ -30,7 +30,7 @@ impl Processors {
 
     fn of(usable: &[usize], asked: Option<&[usize]>) -> Result<Processors, PeersError> {
         if usable.len() < 2 {
-            let text = "forwarders and their load need two processors, and this process may use one";
+            let text = "forwarders and their load need two CPUs, but this process may use only one";
             return Err(PeersError::Processors(text.to_owned()));
         }
         let Some(asked) = asked else {
@@ -39,13 +39,11 @@ impl Processors {
             return Ok(Processors { forwarders: forwarders.to_vec(), generator: generator.to_vec() });
         };
         if let Some(missing) = asked.iter().find(|processor| !usable.contains(processor)) {
-            return Err(PeersError::Processors(format!(
-                "this process may not use processor {missing}, only {usable:?}"
-            )));
+            return Err(PeersError::Processors(format!("this process may not use CPU {missing}, only {usable:?}")));
         }
         let generator: Vec<usize> = usable.iter().copied().filter(|processor| !asked.contains(processor)).collect();
         if generator.is_empty() {
-            let text = "no processor is left for the load: leave at least one out of those of the forwarders";
+            let text = "no CPU is left for the load: remove at least one from the CPUs of the forwarders";
             return Err(PeersError::Processors(text.to_owned()));
         }
         Ok(Processors { forwarders: asked.to_vec(), generator })
@@ -77,8 +75,8 @@ mod tests {
         assert_eq!(of(&[0, 1, 2, 3, 4], None), Ok((vec![0, 1], vec![2, 3, 4])));
         assert_eq!(of(&[0, 1, 2], Some(&[0])), Ok((vec![1, 2], vec![0])));
         for (usable, asked, words) in [
-            (&[3][..], None, "may use one"),
-            (&[0, 1], Some(&[7][..]), "processor 7"),
+            (&[3][..], None, "may use only one"),
+            (&[0, 1], Some(&[7][..]), "CPU 7"),
             (&[0, 1], Some(&[0, 1]), "left for the load"),
         ] {
             assert!(of(usable, asked).is_err_and(|error| error.contains(words)), "{usable:?} {asked:?}");

@@ -34,10 +34,10 @@ pub(super) enum Way {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// The command is empty, or a quote is not closed.
-    #[error("'{0}' is no command: it is empty, or a quote does not end")]
+    #[error("'{0}' is not a command: it is empty, or a quote is not closed")]
     NoCommand(String),
     /// An option after the socket's path is invalid.
-    #[error("'{0}' is neither port=NUMBER nor pid=NUMBER, as in unix:///run/nfd/nfd.sock?port=6363&pid=1234")]
+    #[error("'{0}' must be port=NUMBER or pid=NUMBER, as in unix:///run/nfd/nfd.sock?port=6363&pid=1234")]
     Option(String),
 }
 
@@ -102,7 +102,7 @@ impl Placeholders<'_> {
         if names_socket {
             return Ok(filled);
         }
-        Err("does not know where to open its socket: its command, or a file that the command names as {copy:FILE}, must contain {socket}"
+        Err("does not know the path of its socket: its command, or a file given as {copy:FILE}, must contain {socket}"
             .to_owned())
     }
 
@@ -121,9 +121,7 @@ impl Placeholders<'_> {
     }
 
     fn copy(&self, file: &Path, names_socket: &mut bool) -> Result<PathBuf, String> {
-        let failed = |error: std::io::Error| {
-            format!("has a file in its command that cannot be copied: {}: {error}", file.display())
-        };
+        let failed = |error: std::io::Error| format!("cannot copy the file {} of its command: {error}", file.display());
         let text = self.fill_text(&fs::read_to_string(file).map_err(failed)?, names_socket);
         let copy = self.folder.join(file.file_name().unwrap_or_default());
         fs::write(&copy, text).map_err(failed)?;

@@ -80,7 +80,7 @@ fn rows_of_a_published_server_give_its_parameters_back() {
         assert_close(&fit.server, &server, 0.005);
         assert_eq!((fit.idle_rows, fit.memory, fit.nic), (1, None, None));
         assert!(fit.cores.iter().all(|core| core.r_squared > 0.9999 && core.rows == 10), "{fit:?}");
-        let curve = fit.frequency_curve.expect("three frequencies and more");
+        let curve = fit.frequency_curve.expect("at least three frequencies");
         assert!(curve.r_squared > 0.9999, "{curve:?}");
         if published.name == "itanium-9520" {
             // Its table's ν, not the 4.22 of the text.
@@ -169,7 +169,7 @@ fn what_is_missing_is_said() {
     let message = fit(&falling, &options(&server)).expect_err("negative").to_string();
     assert!(message.starts_with("line 999: watts do not grow with packets_per_second"), "{message}");
     let cold: Vec<Measurement> = all.iter().map(|row| Measurement { watts: 30.0, ..*row }).collect();
-    let message = fit(&cold, &options(&server)).expect_err("no power").to_string();
+    let message = fit(&cold, &options(&server)).expect_err("a core without power must be refused").to_string();
     assert!(message.contains("this core adds 0.00 W"), "{message}");
     assert!(fit(&all, &FitOptions { devices: 0, ..options(&server) }).is_err());
 }

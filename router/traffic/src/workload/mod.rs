@@ -191,7 +191,7 @@ mod tests {
             if place == 0 {
                 begun += 1;
             } else {
-                assert!(waiting[place] > 0, "segment {place} before the one before it");
+                assert!(waiting[place] > 0, "segment {place} must come after its predecessor");
                 waiting[place] -= 1;
             }
             waiting[place + 1] += 1;
@@ -223,7 +223,7 @@ mod tests {
         let mut web = 0;
         let names: Vec<u64> = (0..100_000).map(|_| workload.next_request()).collect();
         let mut again = Workload::new(WorkloadShape::published(WorkloadKind::Mixed));
-        assert!(names.iter().all(|&name| again.next_request() == name), "the same seed gives the same requests");
+        assert!(names.iter().all(|&name| again.next_request() == name), "the same seed must give the same requests");
         let mut shape = Workload::new(WorkloadShape::published(WorkloadKind::Mixed));
         for _ in 0..100_000 {
             web += usize::from(shape.draws.unit() < shape.shape.web_share);

@@ -59,7 +59,7 @@ const CONTENT_OVERHEAD_BYTES: usize = 1_024;
 
 /// Joins a thread, and returns its results.
 fn ended<T>(thread: thread::ScopedJoinHandle<'_, T>) -> Result<T, EngineBenchError> {
-    thread.join().map_err(|_| EngineBenchError::Rig("a worker's thread ended by itself".to_owned()))
+    thread.join().map_err(|_| EngineBenchError::Rig("a worker's thread panicked".to_owned()))
 }
 
 /// State shared by all threads of a case.
@@ -215,8 +215,8 @@ impl EngineBench {
                 all_shared.iter().flat_map(|shared| &shared.warm).all(|worker| worker.load(Ordering::Relaxed))
             });
             if !is_warm {
-                let (wanted, refused) = (parameters.in_flight, "Interests at a time did not come to be pending");
-                return Err(EngineBenchError::Rig(format!("{wanted} {refused}: try fewer with --in-flight")));
+                let (wanted, refused) = (parameters.in_flight, "Interests in flight were not reached");
+                return Err(EngineBenchError::Rig(format!("{wanted} {refused}: reduce --in-flight")));
             }
             let mut measured = vec![Vec::new(); count];
             for thread in all {

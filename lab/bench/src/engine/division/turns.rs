@@ -147,9 +147,9 @@ mod tests {
                 asked > 2
             });
             assert!(is_warm);
-            threads.into_iter().map(|thread| thread.join().expect("it ends")).collect()
+            threads.into_iter().map(|thread| thread.join().expect("the measurement ends")).collect()
         });
-        assert!(!turns.counts(6) && turns.counts(7), "two rounds were for warming up");
+        assert!(!turns.counts(6) && turns.counts(7), "two rounds are warm-up");
         for (case, had) in had.iter().enumerate() {
             // A thread that the system wakes late may miss some turns.
             assert!((2..=5).contains(&had.len()) && had.iter().all(|number| number % 3 == (case + 1) % 3), "{had:?}");

@@ -68,7 +68,7 @@ fn count(bench: &EngineBench, parameters: &EngineParameters) -> ByPacket<f64> {
     let rig =
         rig::Rig::<Naive>::new(&bench.prefixes.fib, bench.key, bench.pools[0].clone(), parameters).expect("a rig");
     let mut load = load::Load::new(rig, &bench.prefixes, parameters, 0).expect("a load");
-    load.warm_up(&|_, _| ()).expect("everything is forwarded");
+    load.warm_up(&|_, _| ()).expect("all packets are forwarded");
     let cache = Lru::new(parameters.private_cache_bytes / LINE_BYTES);
     load.watch = Some(Watch::Lines(Box::new(LineWatch { cache, counts: ByPacket::default() })));
     // The first rounds fill the cache, the later ones are counted.
@@ -76,7 +76,7 @@ fn count(bench: &EngineBench, parameters: &EngineParameters) -> ByPacket<f64> {
     let mut hits_due = 0.0;
     let mut exchange = |load: &mut load::Load<'_, Naive>, rounds| {
         for _ in 0..rounds {
-            load.exchange_once(&mut hits_due, &mut |_| ()).expect("everything is forwarded");
+            load.exchange_once(&mut hits_due, &mut |_| ()).expect("all packets are forwarded");
         }
     };
     exchange(&mut load, rounds);
@@ -84,8 +84,8 @@ fn count(bench: &EngineBench, parameters: &EngineParameters) -> ByPacket<f64> {
         lines.counts = ByPacket::default();
     }
     exchange(&mut load, ROUNDS);
-    let Some(Watch::Lines(lines)) = load.watch.take() else { panic!("somebody took the watch") };
-    load.finish().expect("nothing is lost");
+    let Some(Watch::Lines(lines)) = load.watch.take() else { panic!("the watch must be installed") };
+    load.finish().expect("no packet may be lost");
     lines.counts.map(|&(lines, packets)| lines as f64 / packets as f64)
 }
 
@@ -130,7 +130,7 @@ fn compare(bench: &EngineBench, cases: impl IntoIterator<Item = (&'static str, E
             let occurs = kind != PacketKind::InterestHit || parameters.cs_capacity > 0;
             assert!(
                 !occurs || (written - counted).abs() <= TOLERANCE,
-                "{what}, {kind:?}: {written} lines are written down in this module, {counted:.2} are counted"
+                "{what}, {kind:?}: the table of this module has {written} lines, but {counted:.2} were counted"
             );
         }
     }
