@@ -53,7 +53,7 @@ pub struct Context<'a> {
 
 impl<'a> Instruments<'a> {
     fn engine(&mut self) -> Result<&mut (dyn EngineMeasurements + 'a), ReproduceError> {
-        self.engine.as_deref_mut().ok_or_else(|| ReproduceError::Engine("no engine to measure".into()))
+        self.engine.as_deref_mut().ok_or_else(|| ReproduceError::Engine("no engine is available".into()))
     }
 }
 
@@ -165,7 +165,7 @@ impl<'a> Context<'a> {
             *policies = Some(Policies::measure(engine, settings, *on_progress)?);
             self.table_pages = table_pages();
         }
-        policies.as_ref().ok_or_else(|| ReproduceError::Engine("no figures of policies".into()))
+        policies.as_ref().ok_or_else(|| ReproduceError::Engine("no policy figures are available".into()))
     }
 
     /// Figures of routers between links in the cases of a sweep, measured once.
@@ -175,7 +175,7 @@ impl<'a> Context<'a> {
         }
         let Context { settings, instruments, on_progress, .. } = self;
         let links =
-            instruments.links.as_deref_mut().ok_or_else(|| ReproduceError::Links("no links to measure".into()))?;
+            instruments.links.as_deref_mut().ok_or_else(|| ReproduceError::Links("no links are available".into()))?;
         let figures = links.measure(sweep, settings.runs.max(1), *on_progress).map_err(ReproduceError::Links)?;
         self.swept.push(figures.clone());
         Ok(figures)
@@ -183,7 +183,7 @@ impl<'a> Context<'a> {
 
     /// 10^9 bytes per second that all cores read sequentially in total.
     pub(crate) fn sequential_gigabytes_per_second(&mut self) -> Result<Option<Measured>, ReproduceError> {
-        self.progress("memory, sequential reading");
+        self.progress("memory, sequential reads");
         Ok(memory::sequential_gigabytes_per_second(&self.settings.memory, self.machine.cores, self.settings.runs)?)
     }
 
@@ -213,38 +213,39 @@ impl<'a> Context<'a> {
         let conditions = [
             format!("{}, time-stamp counter of {} GHz", self.machine.processor, number(self.machine.cycles_hz / 1e9)),
             format!(
-                "{prefixes} prefixes of {} components, names of {} that are never asked for twice, {} bytes of content, the \
-                 path of the publications (Content Store, PIT and FIB by name; first in, first out) unless a row says \
-                 otherwise",
+                "{prefixes} prefixes of {} components, names of {} components that are never requested twice, {} bytes \
+                 of content; the published path (Content Store, PIT and FIB by name; FIFO) unless a row says otherwise",
                 published::PREFIX_COMPONENTS,
                 published::NAME_COMPONENTS,
                 published::PAYLOAD_BYTES
             ),
             format!(
-                "{} of {} s for each schedule, the schedules taking turns; median (least to most)",
+                "{} of {} s per schedule, the schedules taking turns; median (minimum to maximum)",
                 count(runs.max(1), "run"),
                 engine_time.as_secs_f64()
             ),
-            format!("FIB and what else stays between runs lie on: {}", self.table_pages),
+            format!("pages of the FIB and of all data kept between runs: {}", self.table_pages),
         ];
         let mut limits = vec![
-            "No network card takes part: complete Ethernet frames come from memory, where the same core has just written \
-             them, and go to memory. The published figures include receiving from and sending to network cards."
+            "No network card is involved: complete Ethernet frames come from memory, where the same core has just \
+             written them, and go to memory. The published figures include receiving from and sending to network \
+             cards."
                 .to_owned(),
-            "Every prefix has the average number of components, and the FIB looks only at lengths that it holds: one bucket \
-             for each Interest, where the published prototype looks at about four."
+            "Every prefix has the average number of components, and the FIB looks up only lengths that it holds: one \
+             bucket per Interest, where the published prototype looks up about four."
                 .to_owned(),
             format!(
-                "How many Interests are pending and how many packets are cached is not published; here it is {} and {}.",
+                "The numbers of pending Interests and cached packets are not published; here they are {} and {}.",
                 published::IN_FLIGHT,
                 published::CS_PACKETS
             ),
-            "Published packets are inside IP packets; here Interests and Data follow the Ethernet header.".to_owned(),
+            "The published packets are carried in IP packets; here Interests and Data follow the Ethernet header."
+                .to_owned(),
         ];
         if many_workers == ManyWorkers::Yes {
             limits.push(
-                "All workers share one FIB; in the publications each thread has a FIB of its own. Each has its own Content \
-                 Store and PIT, as there."
+                "All workers share one FIB; in the publications each thread has its own. Each worker has its own \
+                 Content Store and PIT, as in the publications."
                     .to_owned(),
             );
         }
@@ -256,7 +257,8 @@ impl<'a> Context<'a> {
         let MemorySummary { mebibytes, milliseconds } = MemorySummary::of(&self.settings);
         let runs = count(self.settings.runs.max(1), "run");
         format!(
-            "memory: {runs} of {milliseconds} ms for each figure, on {mebibytes} MiB of {pages}; median (least to most)"
+            "memory: {runs} of {milliseconds} ms per figure, on {mebibytes} MiB of {pages}; median (minimum to \
+             maximum)"
         )
     }
 }

@@ -107,16 +107,16 @@ fn schedule_chart(name: &str, title: &str, rows: &[Row]) -> Chart {
     }
 }
 
-const ONE_THREAD: &str = "The published bars carry no numbers: they are computed from table 3.1 and the reductions in the \
-                          text. Measured are the same orders of work in another program on another processor. Speculative is \
-                          measured in two readings of its description, one packet ahead and two packets at a time. Burst has \
-                          no published counterpart.";
-const MANY_THREADS: &str = "Published are 20 threads, of which the text gives Naive's I-miss, and that Speculative's cycles \
-                            are those of one thread; measured are as many threads as this machine has cores.";
+const ONE_THREAD: &str = "The published bars carry no numbers: they are computed from table 3.1 and the reductions in \
+    the text. The measurements use the same schedules in another program on another processor. Speculative is measured \
+    in two interpretations of its description: one packet ahead, and two packets at a time. Burst has no published \
+    counterpart.";
+const MANY_THREADS: &str = "The published figure has 20 threads; the text gives Naive's I-miss, and that Speculative \
+    has the cycles of one thread. The measurement uses one thread per core of this host.";
 /// Difference of the thesis's baseline from its table.
-const MIXED_BASELINE: &str = "The computed bars start from table 3.1, whose program evicts first in, first out and admits all \
-                              Data. The thesis' Naive of figures 4.5 to 4.7 admits by TinyLFU and its cycles are not \
-                              printed, so these bars are off by that difference; measured is without admission.";
+const MIXED_BASELINE: &str = "The computed bars start from table 3.1, whose program evicts by FIFO and admits all \
+    Data. The thesis' Naive of figures 4.5 to 4.7 admits by TinyLFU, and its cycles are not printed, so these bars are \
+    off by that difference; the measurement admits all Data.";
 
 fn one_thread_rows(context: &mut Context<'_>, reductions: &Reductions) -> Result<Vec<Row>, ReproduceError> {
     Ok(schedule_rows(&context.schedules(1)?, |schedule| bars_one_thread(schedule, reductions)))
@@ -194,10 +194,10 @@ fn speed(context: &mut Context<'_>, reductions: &Reductions) -> Result<Report, R
     extrapolated.resize(columns.len(), Cell::Empty);
     rows.push(Row::new("both processors, extrapolated by the authors", extrapolated));
     let difference = format!(
-        "The text gives the best published speed only: of 20 threads at 2.2 GHz, receiving from and sending to network cards. \
-         What was measured here is without network cards, packets coming from memory and going to memory, so it is faster \
-         for that alone; all time counts, interruptions included. Memory sets an end to linear growth at {:.1} threads by equation 3.1 with the published C and M (the \
-         text says {:.0}).",
+        "The text gives only the best published speed: 20 threads at 2.2 GHz, receiving from and sending to network \
+         cards. The measurement has no network cards: packets come from memory and go to memory, which alone makes it \
+         faster. All time counts, including interruptions. By equation 3.1 with the published C and M, memory ends \
+         linear growth at {:.1} threads (the text says {:.0}).",
         memory_bound_threads(),
         published::THREADS_AT_MEMORY_BOUND.value()
     );
@@ -219,7 +219,7 @@ fn memory_bound_threads() -> f64 {
 
 pub(crate) fn figure_4_7(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
     Ok(speed(context, &published::THESIS)?
-        .with_limits(["The thesis' program admits Data by TinyLFU; measured is without."]))
+        .with_limits(["The thesis' program admits Data by TinyLFU; the measurement admits all Data."]))
 }
 
 pub(crate) fn icn17_figure_5(context: &mut Context<'_>) -> Result<Report, ReproduceError> {

@@ -10,7 +10,7 @@ use crate::published::{self, Packets};
 use crate::report::{Cell, Chart, ChartKind, Column, Report, Row, Series};
 use crate::{NO_CORES, NO_FIGURES, ReproduceError};
 
-const NO_MEMORY_CONTROLLERS: &str = "the counters of memory controllers are not read";
+const NO_MEMORY_CONTROLLERS: &str = "memory controller counters are not read";
 /// The three packet paths, by their published names.
 const KINDS: [(&str, PacketKind); 3] =
     [("I-miss", PacketKind::InterestMiss), ("I-hit", PacketKind::InterestHit), ("Data", PacketKind::Data)];
@@ -83,22 +83,22 @@ pub(crate) fn table_3_1(context: &mut Context<'_>) -> Result<Report, ReproduceEr
     let cycles = rows.iter().filter(|row| row.label.contains("cycles"));
     let chart = Chart {
         name: String::new(),
-        title: "CPU cycles of one packet, Naive".to_owned(),
+        title: "CPU cycles per packet, Naive".to_owned(),
         y_label: "CPU cycles".to_owned(),
         kind: ChartKind::Bars { categories: cycles.clone().map(|row| row.label.replace(": CPU cycles", "")).collect() },
         series: vec![Series::of_column("published", cycles.clone(), 0), Series::of_column("measured", cycles, 2)],
     };
     let columns = vec![Column::published(""), Column::computed(""), Column::measured("")];
-    let difference = "Cycles are of another processor and another program. Memory traffic was measured at the memory \
-                      controllers, evictions and packets included; computed here are 64 bytes for each line of tables that \
-                      the whole protocol needs from beyond the core's own cache, as the tests of this program count them \
-                      with eviction by last use, packets not included.";
+    let difference = "The published cycles are of another processor and another program. The published memory traffic \
+        was measured at the memory controllers and includes evictions and packets. The computed traffic is 64 bytes \
+        for each table line that the whole protocol needs from outside the core's private cache, as counted by the \
+        tests of this program with LRU eviction; it excludes packets.";
     let report = Report::new(columns, rows, difference).with_charts([chart]);
     Ok(context.of_engine(report, ManyWorkers::No))
 }
 
-const OTHER_MACHINE: &str = "Published on a Xeon E5-2699 v4 with its counters. The measured total is in time-stamp counter \
-                             ticks; its division is in cycles of the core, by counters that virtual machines rarely offer.";
+const OTHER_MACHINE: &str = "The published figures are from the counters of a Xeon E5-2699 v4. The measured total is \
+    in time-stamp counter ticks; its division is in core cycles, from counters that virtual machines rarely offer.";
 
 pub(crate) fn table_3_2(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
     let rows = stage_rows(&context.schedule(ScheduleKind::Naive, 1)?);
@@ -124,8 +124,8 @@ pub(crate) fn table_3_4(context: &mut Context<'_>) -> Result<Report, ReproduceEr
 pub(crate) fn table_3_5(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
     let figures = context.schedule(ScheduleKind::Naive, 1)?;
     let rows = counted_rows(&figures, &published::RETIRED_LOADS, &LEVELS.map(Counted::RetiredLoads));
-    let difference = "Another program retires other loads, and loads of a line that is already on its way are counted \
-                      for no level.";
+    let difference = "Another program retires other loads, and a load of a line that is already being fetched is \
+        counted for no level.";
     let chart = bars("", "Retired loads by level, Naive", "loads", &rows);
     let report = Report::new(by_packet(), rows, difference).with_charts([chart]);
     Ok(context.of_engine(report, ManyWorkers::No))
@@ -190,10 +190,10 @@ pub(crate) fn table_3_6(context: &mut Context<'_>) -> Result<Report, ReproduceEr
         Column::measured("DRAM accesses"),
         Column::computed("table lines"),
     ];
-    let difference = "Published accesses, and those measured where counters can be read, are retired loads that missed all \
-                      caches. The lines of tables are those that an Interest needs from beyond the core's own cache with the \
-                      whole protocol, as the tests of this program count them: no measurement, and the same for any number \
-                      of threads.";
+    let difference = "Published accesses, and those measured where counters can be read, are retired loads that missed \
+        all caches. Table lines are those that an Interest needs from outside the core's private cache with the whole \
+        protocol, as counted by the tests of this program. They are not measured, and are the same for any number of \
+        threads.";
     let chart = Chart {
         name: String::new(),
         title: "Cycles of an I-miss by number of threads, Naive".to_owned(),

@@ -32,7 +32,7 @@ fn at_latency(context: &Context<'_>, dram: &Dram) -> (Column, Vec<String>) {
             number(ns.least()),
             number(ns.most())
         ),
-        None => "the latency of memory could not be measured".to_owned(),
+        None => "the memory latency could not be measured".to_owned(),
     };
     (Column::computed("ns at the measured latency"), vec![latency, context.memory_conditions(&dram.pages)])
 }
@@ -66,11 +66,11 @@ fn trie_cases(context: &Context<'_>) -> Vec<TrieCase> {
         cases.push(TrieCase { label, model, cache_mebibytes, printed: [Cell::Empty, Cell::Empty] });
     };
     let share = mebibytes / context.machine.cores as f64;
-    case("this machine's cache", model.prefixes, mebibytes, Cell::Measured(cache.clone()));
+    case("this host's cache", model.prefixes, mebibytes, Cell::Measured(cache.clone()));
     case("one core's share of it", model.prefixes, share, Cell::Computed(share));
     let prefixes = context.settings.prefixes;
     if prefixes != model.prefixes {
-        case("this machine's cache, prefixes asked for", prefixes, mebibytes, Cell::Measured(cache));
+        case("this host's cache, prefixes as given", prefixes, mebibytes, Cell::Measured(cache));
     }
     cases
 }
@@ -109,13 +109,13 @@ pub(crate) fn patricia(context: &mut Context<'_>) -> Result<Report, ReproduceErr
         Column::computed("cycles at 115 each"),
         ns_column,
     ];
-    let difference = "log2(13,548,815) + 0.3327 is 24.024 and was printed as 24.01. A cache of another size holds other \
-                      levels of the trie. Letters behind numbers: c computed, m as the system says.";
+    let difference = "log2(13,548,815) + 0.3327 is 24.024, printed as 24.01. A cache of another size holds other \
+        levels of the trie. Letters after numbers: c computed, m reported by the system.";
     let limits = [
-        "All of this is the published model, no trie is built: 'two-stage' builds one and counts.",
-        "The bytes that pass through the cache for each packet are the published ones in all rows: this machine's memory \
-         controllers are not read. The text takes 511 bytes for a Data; its table 3.1 has 511 for an I-hit and 816 for a Data.",
-        "A virtual machine is told the size of a cache that others use, too.",
+        "All rows use the published model; no trie is built: 'two-stage' builds one and counts.",
+        "All rows use the published bytes per packet that pass through the cache: the memory controllers of this host \
+         are not read. The text uses 511 bytes for a Data, but table 3.1 has 511 for an I-hit and 816 for a Data.",
+        "In a virtual machine, the reported cache may be shared with other guests.",
     ];
     let x: Vec<f64> = (16..=36).map(|step| f64::from(step) / 4.0).collect();
     let curve = |model: PatriciaModel| -> Vec<Option<Point>> {
@@ -211,12 +211,12 @@ pub(crate) fn hash_table(context: &mut Context<'_>) -> Result<Report, ReproduceE
         Column::computed("cycles at 115 each"),
         ns_column,
     ];
-    let difference = "The published estimate looks up every length from the full name down; a FIB that knows which \
-                      lengths its prefixes have looks up those only. Buckets of one stage come in parallel, so that dependent \
-                      accesses are the stages; a 2-stage search needs its second one only when the first does not answer. \
-                      Letters behind numbers: p published, c computed.";
-    let limits =
-        ["All of this is arithmetic on the steps of the search: 'two-stage' counts and times them in real structures."];
+    let difference = "The published estimate looks up every length from the full name down; a FIB that knows the \
+        lengths of its prefixes looks up only those. Buckets of one stage are fetched in parallel, so the number of \
+        dependent accesses is the number of stages; a 2-stage search needs its second stage only if the first finds no \
+        match. Letters after numbers: p published, c computed.";
+    let limits = ["All rows are arithmetic on the steps of the search: 'two-stage' counts and times them in real \
+            structures."];
     let report = Report::new(columns, rows, difference);
     Ok(report.with_conditions(conditions).with_limits(limits))
 }

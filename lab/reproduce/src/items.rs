@@ -43,7 +43,7 @@ macro_rules! items {
 pub(crate) const ITEMS: &[Item] = items![
     "throughput-bound", Nothing, "Upper bound of the forwarding rate: min(NF/C, B/M)",
         "Taniguchi et al. (2016), equation 1; Takemasa (2019), equation 3.1", throughput::bound;
-    "table-3.1", Engine, "CPU cycles and memory traffic of one packet",
+    "table-3.1", Engine, "CPU cycles and memory traffic per packet",
         "Takemasa (2019), table 3.1", engine_tables::table_3_1;
     "table-3.2", Engine, "Cycles by stage of the instruction pipeline",
         "Takemasa (2019), table 3.2", engine_tables::table_3_2;
@@ -67,21 +67,21 @@ pub(crate) const ITEMS: &[Item] = items![
         "Takemasa (2019), 4.1.2; Takemasa et al. (2017), 6.3", estimates::hash_table;
     "two-stage", Nothing, "Longest-first search, 2-stage search and Patricia trie, measured",
         "Takemasa (2019), 4.1.2 and 4.1.3; Takemasa et al. (2017), 3.3", lookups::two_stage;
-    "prefetch-overhead", Nothing, "What useless prefetches cost",
+    "prefetch-overhead", Nothing, "Cost of useless prefetches",
         "Takemasa et al. (2017), 6.7; Takemasa (2019), 4.3.2", prefetches::overhead;
-    "figure-4.5", Engine, "Cycles of one packet by schedule, one thread",
+    "figure-4.5", Engine, "Cycles per packet by schedule, one thread",
         "Takemasa (2019), figure 4.5", engine_figures::figure_4_5;
-    "figure-4.6", Engine, "Cycles of one packet by schedule, many threads",
+    "figure-4.6", Engine, "Cycles per packet by schedule, many threads",
         "Takemasa (2019), figure 4.6", engine_figures::figure_4_6;
     "figure-4.7", Engine, "Forwarding speed by number of threads",
         "Takemasa (2019), figure 4.7", engine_figures::figure_4_7;
-    "icn17-figure-4", Engine, "Cycles of one packet by schedule, one thread and many",
+    "icn17-figure-4", Engine, "Cycles per packet by schedule, one thread and many",
         "Takemasa et al. (2017), figure 4", engine_figures::icn17_figure_4;
     "icn17-figure-5", Engine, "Forwarding speed by number of threads",
         "Takemasa et al. (2017), figure 5", engine_figures::icn17_figure_5;
-    "figure-3.3", Engine, "Cycles of the blocks of the flow of packets",
+    "figure-3.3", Engine, "Cycles of the blocks of the packet flow",
         "Takemasa (2019), figure 3.3, 3.3.2", caching::engine::figure_3_3;
-    "cache-accesses", Nothing, "Memory that cache policies touch",
+    "cache-accesses", Nothing, "Memory accesses of cache policies",
         "Takemasa (2019), 4.2", caching::accesses::accesses;
     "cache-cycles", Nothing, "Average cycles with cache eviction and with cache admission",
         "Takemasa (2019), equations 5.1 and 5.2, 5.1.2", caching::cycles::cycles;
@@ -93,7 +93,7 @@ pub(crate) const ITEMS: &[Item] = items![
         "Takemasa (2019), figure 5.5", caching::rates::figure_5_5;
     "figure-5.6", Nothing, "Hit rates of cache policies, simulated",
         "Takemasa (2019), figure 5.6", caching::rates::figure_5_6;
-    "table-5.1", Engine, "Cycles of blocks that all cache policies have",
+    "table-5.1", Engine, "Cycles of the blocks common to all cache policies",
         "Takemasa (2019), table 5.1", caching::engine::table_5_1;
     "table-5.2", Engine, "Cycles of history updates, evictions and admissions by cache policy",
         "Takemasa (2019), table 5.2, 5.2.4", caching::engine::table_5_2;
@@ -109,7 +109,7 @@ pub(crate) const ITEMS: &[Item] = items![
         "Shi et al. (2020), 7.3", links::table_7_3;
     "shi-figure-8", Links, "Forwarding speed by hit ratio, with exact and with prefix match",
         "Shi et al. (2020), figure 8", links::figure_8;
-    "shi-figure-9", Nothing, "Forwarding speed with memory of another processor socket",
+    "shi-figure-9", Nothing, "Forwarding speed with memory of another CPU socket",
         "Shi et al. (2020), figure 9", links::figure_9;
     "shi-figure-10", Links, "Latency inside the router, exact match",
         "Shi et al. (2020), figure 10", links::figure_10;
@@ -127,7 +127,7 @@ pub(crate) const ITEMS: &[Item] = items![
         "Takemasa (2019), figure 6.1, equation 6.7", power::figure_6_1;
     "figure-6.2", Nothing, "Power that further active cores add",
         "Takemasa (2019), figure 6.2, equation 6.7", power::figure_6_2;
-    "power-fits", Nothing, "How well the model of cores fits what was measured",
+    "power-fits", Nothing, "Quality of the core model's fit",
         "Takemasa (2019), 6.3.3", power::fits;
     "figure-6.3", Nothing, "Power of one busy core by frequency",
         "Takemasa (2019), figure 6.3, equation 6.8", power::figure_6_3;
@@ -149,13 +149,13 @@ pub(crate) const ITEMS: &[Item] = items![
         "Takemasa (2019), figure 6.10, 6.5", power::figure_6_10;
     "p4-figure-1", Programs, "P4 programs: throughput gained by batching and by prefetching",
         "APSys (2017), figure 1, 4.2", programs::figure_1;
-    "p4-figure-2", Programs, "P4 programs beside vanilla code, G-Opt and loops by hand",
+    "p4-figure-2", Programs, "P4 programs compared with vanilla code, G-Opt and hand-written loops",
         "APSys (2017), figure 2, 4.3", programs::figure_2;
     "p4-figure-3", Programs, "P4 programs: throughput by number of cores",
         "APSys (2017), figure 3, 4.4", programs::figure_3;
     "p4-figure-4", Programs, "P4 programs: throughput by size of batches and tables",
         "APSys (2017), figure 4, 4.5", programs::figure_4;
-    "p4-equations", Programs, "P4 programs: the best batch by the model and by measuring",
+    "p4-equations", Programs, "P4 programs: best batch size, predicted and measured",
         "APSys (2017), equations 1 to 6, 3", programs::equations;
     "p4-trie", Programs, "IPv6 with a plain and with a compressed trie",
         "APSys (2017), 4.6", programs::trie;

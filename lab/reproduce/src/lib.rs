@@ -54,9 +54,9 @@ pub use published::Published;
 pub use report::{Cell, Chart, ChartKind, Column, Origin, Point, Report, Row, Series};
 
 /// Reason for an empty cell: more threads than cores.
-const NO_CORES: &str = "this machine has fewer cores";
+const NO_CORES: &str = "this host has fewer cores";
 /// Reason for an empty cell: the measurement failed.
-const NO_FIGURES: &str = "the measurement gave no number";
+const NO_FIGURES: &str = "the measurement gave no result";
 /// Default number of runs: the fewest for which median, least and most show the spread.
 const DEFAULT_RUNS: usize = 5;
 /// Default number of requests of a simulation.
@@ -107,7 +107,7 @@ impl Settings {
 #[derive(Debug, thiserror::Error)]
 pub enum ReproduceError {
     /// No item has this name, or it needs measurements that are not available.
-    #[error("there is no '{0}'; see the list")]
+    #[error("'{0}' is unknown or not available; 'namehop reproduce --list' lists the items")]
     Unknown(String),
     /// Memory could not be measured.
     #[error(transparent)]
@@ -131,7 +131,7 @@ pub enum ReproduceError {
     #[error("P4 programs could not be measured: {0}")]
     Program(Box<dyn Error + Send + Sync>),
     /// The engine's figures lack a requested schedule.
-    #[error("there are no figures for the schedule {0}")]
+    #[error("the schedule {0} was not measured")]
     MissingSchedule(ScheduleKind),
 }
 

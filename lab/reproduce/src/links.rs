@@ -49,24 +49,25 @@ fn of_links(context: &Context<'_>, policy: &str, cases: &[CaseFigures], report: 
     let lost: u64 = cases.iter().map(|case| case.lost).sum();
     let busiest = cases.iter().map(|case| case.generator_busy_share).fold(0.0, f64::max);
     let mut limits = vec![
-        "Published are two network cards of 100 Gbit/s and generators on computers of their own; here consumer and producer are one \
-         thread beside the router, and links are memory that processes share."
+        "The published setup has two network cards of 100 Gbit/s and generators on separate hosts; here consumer and \
+         producer are one thread on the router's host, and links are shared memory."
             .to_owned(),
         "Published runs last 60 s each.".to_owned(),
     ];
     if cases.iter().any(|case| case.shares_processor) {
         limits.push(
-            "Cases with as many workers as there are processors share one of these with consumer and producer: they say what that costs, \
-             not what another worker brings."
+            "In cases with as many workers as CPUs, one worker shares its CPU with consumer and producer: they show \
+             the cost of sharing, not the gain of another worker."
                 .to_owned(),
         );
     }
     report
         .with_conditions([
-            format!("{}, {} processors", context.machine.processor, context.machine.cores),
+            format!("{}, {} CPUs", context.machine.processor, context.machine.cores),
             format!(
-                "{runs}, each through all cases with a router of its own; 512 Interests in flight; the Content Store has policy {policy}; {lost} Interests had no answer within a \
-                 second; consumer and producer were busy for at most {:.0} % of the time",
+                "{runs}, each of all cases with a new router; 512 Interests in flight; Content Store policy {policy}; \
+                 {lost} Interests unanswered within a second; consumer and producer busy for at most {:.0} % of the \
+                 time",
                 100.0 * busiest
             ),
         ])
@@ -125,7 +126,7 @@ pub(crate) fn figure_6(context: &mut Context<'_>) -> Result<Report, ReproduceErr
             cell(kpps(case).zip(kpps(shortest)).and_then(|(of, from)| of.reduction_percent_from(&from)))
         });
         let label = format!("{}, {} components", count(case.setting.workers, "worker"), case.setting.components);
-        let label = if case.shares_processor { label + ", a processor shared" } else { label };
+        let label = if case.shares_processor { label + ", one CPU shared" } else { label };
         Row::new(
             label,
             [
@@ -146,9 +147,9 @@ pub(crate) fn figure_6(context: &mut Context<'_>) -> Result<Report, ReproduceErr
         Column::mixed("slower than with 4 components, %"),
     ];
     let difference = format!(
-        "Published are {} Mpps with {} threads, and growth that is near linear up to 4 threads and ends at 8; the other bars carry no numbers. \
-         Namehop's workers receive and send themselves, where the published program has threads for that, so its workers are compared \
-         with forwarding threads that have less to do.",
+        "The text gives {} Mpps with {} threads, and growth that is nearly linear up to 4 threads and ends at 8; the \
+         other bars carry no numbers. Namehop's workers also receive and send, for which the published program has \
+         separate threads, so the compared forwarding threads have less to do.",
         published::BEST_MPPS.value(),
         published::BEST_THREADS
     );
@@ -162,7 +163,7 @@ fn payload_charts(cases: &[CaseFigures]) -> Vec<Chart> {
     let rate = rate_chart("Forwarding speed by payload", "bytes of payload", x, vec![points("Data", &of, kpps)]);
     let bits = Chart {
         y_label: "Gbit/s of payload".to_owned(),
-        title: "Payload forwarded by its size".to_owned(),
+        title: "Payload throughput by payload size".to_owned(),
         series: vec![points("payload", &of, gbps)],
         ..rate.clone()
     };
@@ -196,8 +197,8 @@ pub(crate) fn figure_7(context: &mut Context<'_>) -> Result<Report, ReproduceErr
         Column::measured(KPPS),
         Column::mixed("slower than the first, %"),
     ];
-    let difference = "Network cards move payload without the processor; over shared memory the receiving side copies every byte, and so \
-                      does the Content Store that takes Data in, so larger payloads cost more here.";
+    let difference = "Network cards move payload without the CPU. Over shared memory the receiving side copies every \
+        byte, and so does a Content Store that admits Data, so larger payloads cost more here.";
     let report = Report::new(columns, rows, difference).with_charts(payload_charts(&cases));
     Ok(of_links(context, &cs_policy, &cases, report))
 }
@@ -223,7 +224,7 @@ pub(crate) fn table_7_3(context: &mut Context<'_>) -> Result<Report, ReproduceEr
                 printed.map(|row| row.kpps).into(),
                 cell(kpps(case)),
                 printed.map(|row| row.kpps_deviation).into(),
-                Cell::measured(kpps_deviation(case), "a deviation takes more than one run"),
+                Cell::measured(kpps_deviation(case), "a deviation needs more than one run"),
                 printed.map(|row| row.latency_p50_us).into(),
                 cell(latency_us(times, 0.5)),
                 printed.map(|row| row.latency_p95_us).into(),
@@ -233,9 +234,9 @@ pub(crate) fn table_7_3(context: &mut Context<'_>) -> Result<Report, ReproduceEr
     });
     let both = |head: &str| [Column::published(head), Column::measured(head)];
     let heads = ["thousand Data/s", "deviation", "Interest latency, median, us", "95th percentile, us"];
-    let difference = "Published rates are those of eight threads, bounded by their input thread; here one worker does everything. Each name that \
-                      is asked for is a prefix of the FIB, drawn at random, so that lookups go all over it; how names were spread over \
-                      the published FIB is not said.";
+    let difference = "Published rates are those of eight threads, limited by their input thread; here one worker does \
+        everything. Each requested name is a random prefix of the FIB, so lookups are spread over the whole FIB; the \
+        published distribution of names is unknown.";
     let report = Report::new(heads.iter().flat_map(|head| both(head)).collect(), rows.collect(), difference);
     Ok(of_links(context, &cs_policy, &cases, report.with_charts([fib_chart(&cases)])))
 }
@@ -253,8 +254,8 @@ fn cache_chart(cases: &[CaseFigures], capacity: usize) -> Chart {
         series.points.resize(x.len(), None);
         series
     });
-    let title = format!("Forwarding speed by hit ratio, room for {capacity} packets");
-    let chart = rate_chart(&title, "Interests for what is cached, %", x, series.to_vec());
+    let title = format!("Forwarding speed by hit ratio, capacity of {capacity} packets");
+    let chart = rate_chart(&title, "Interests for cached names, %", x, series.to_vec());
     Chart { name: format!("-{capacity}"), ..chart }
 }
 
@@ -272,20 +273,20 @@ pub(crate) fn figure_8(context: &mut Context<'_>) -> Result<Report, ReproduceErr
         for (exact, prefix) in exact.iter().zip(&prefix) {
             let slower = kpps(prefix).zip(kpps(exact)).and_then(|(of, from)| of.reduction_percent_from(&from));
             rows.push(Row::new(
-                format!("room for {capacity}, {:.0} % asked of it", 100.0 * exact.setting.cached_share),
+                format!("capacity {capacity}, {:.0} % for cached names", 100.0 * exact.setting.cached_share),
                 [cell(hit_ratio(exact)), cell(kpps(exact)), cell(kpps(prefix)), cell(slower)],
             ));
         }
         let slopes = [cell(kpps_by_hits(&exact)), cell(kpps_by_hits(&prefix))];
         let [exact_slope, prefix_slope] = slopes;
         rows.push(Row::new(
-            format!("room for {capacity}, from no hits to hits alone"),
+            format!("capacity {capacity}, slope from no hits to only hits"),
             [Cell::Empty, exact_slope, prefix_slope, Cell::Empty],
         ));
         if let Some((_, percents)) = published::PREFIX_MATCH_PERCENT.iter().find(|(of, _)| *of == capacity) {
             for (bound, percent) in ["at least", "at most"].into_iter().zip(percents) {
                 rows.push(Row::new(
-                    format!("room for {capacity}, {bound}"),
+                    format!("capacity {capacity}, {bound}"),
                     [Cell::Empty, Cell::Empty, Cell::Empty, Cell::Published(*percent)],
                 ));
             }
@@ -297,9 +298,9 @@ pub(crate) fn figure_8(context: &mut Context<'_>) -> Result<Report, ReproduceErr
         Column::measured(format!("{KPPS}, prefix")),
         Column::mixed("prefix match slower, %"),
     ];
-    let difference = "The figure prints no rates. There, hits come from a second consumer that starts 100 ms later; here a share of the Interests \
-                      is for names that come again and again, half as many as the Content Store has room for. Lines from no hits to hits \
-                      alone are those of Theil and Sen, as published.";
+    let difference = "The figure prints no rates. In the publication, hits come from a second consumer that starts 100 \
+        ms later; here a share of the Interests is for recurring names, half as many as the capacity of the Content \
+        Store. Slopes are Theil-Sen estimates, as published.";
     let charts: Vec<Chart> = capacities(&cases).into_iter().map(|capacity| cache_chart(&cases, capacity)).collect();
     Ok(of_links(context, &cs_policy, &cases, Report::new(columns, rows, difference).with_charts(charts)))
 }
@@ -313,8 +314,8 @@ fn memory_nodes() -> usize {
 
 pub(crate) fn figure_9(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
     let why = match memory_nodes() {
-        0 | 1 => "all processors of this machine have the same memory",
-        _ => "it takes a network card at each socket, which the router is then told of by its PCI address",
+        0 | 1 => "all CPUs of this host have the same memory node",
+        _ => "this needs a network card at each CPU socket, given to the router by its PCI address",
     };
     let rows = vec![Row::new(
         "8 threads, cards on two sockets: at most",
@@ -322,7 +323,7 @@ pub(crate) fn figure_9(context: &mut Context<'_>) -> Result<Report, ReproduceErr
     )];
     let columns = vec![Column::published("slower, %"), Column::measured("slower, %")];
     let report =
-        Report::new(columns, rows, "What links in memory would show is where their memory lies, not what cards do.");
+        Report::new(columns, rows, "Links in memory would show the effect of memory placement, not of network cards.");
     Ok(report
         .with_conditions([format!("{}, {}", context.machine.processor, count(memory_nodes().max(1), "memory node"))])
         .with_limits(["Nothing was measured for this figure."]))
@@ -344,7 +345,7 @@ fn latency_chart(case: &CaseFigures) -> Chart {
         title: format!("Latency inside the router, {} match", word(case.setting.matches)),
         y_label: "% of the packets".to_owned(),
         kind: ChartKind::Lines {
-            x_label: "at most so many microseconds".to_owned(),
+            x_label: "latency, microseconds".to_owned(),
             x: (0..=DISTRIBUTION_STEPS).map(|step| x_ns(step) as f64 / 1e3).collect(),
         },
         series: series.collect(),
@@ -367,8 +368,8 @@ fn latency_figure(context: &mut Context<'_>, matches: NameMatch) -> Result<Repor
     };
     let rows = cases.iter().flat_map(|case| case.latency.ways().iter().map(row).collect::<Vec<Row>>()).collect();
     let columns = ["median, us", "90 %, us", "95 %, us", "99 %, us"].map(Column::measured).to_vec();
-    let difference = "The published curves carry no numbers. Both are of a router that has more to do than it can: most of a packet's time is \
-                      that of waiting for its turn, and follows from how many are in flight.";
+    let difference = "The published curves carry no numbers. Both routers are overloaded: most of a packet's latency \
+        is queueing time, which follows from the number of packets in flight.";
     let report =
         Report::new(columns, rows, difference).with_charts(cases.iter().map(latency_chart).collect::<Vec<_>>());
     Ok(of_links(context, &cs_policy, &cases, report).with_limits(["One in 64 packets is measured."]))

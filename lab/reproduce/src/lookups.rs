@@ -56,24 +56,25 @@ pub(crate) fn two_stage(context: &mut Context<'_>) -> Result<Report, ReproduceEr
         Column::measured("found %"),
     ];
     let difference = format!(
-        "The papers count dependent accesses at 115 cycles and leave out what is in the cache; here lookups of unknown names are \
-         timed without hashing, one by one and in groups of {GROUP} whose accesses overlap, and once they overlap it is the \
-         number of lines that counts and no longer how many wait for each other. Lines are computed by the model and measured \
-         by going the way of each lookup and counting."
+        "The papers count dependent accesses at 115 cycles and omit cached lines; here lookups of unknown names are \
+         timed without hashing, one at a time and in groups of {GROUP} whose accesses overlap. With overlap, the total \
+         number of lines matters, not the number of dependent ones. Lines are computed by the model, and counted by \
+         following each lookup."
     );
     let (runs, time) = (context.settings.runs.max(1), context.settings.memory.time);
     let conditions = [
         format!("{}, time-stamp counter of {} GHz", context.machine.processor, number(context.machine.cycles_hz / 1e9)),
-        format!("{} of {} ms for each figure of time; median (least to most)", count(runs, "run"), time.as_millis()),
-        format!("the structures of the last rows lie on: {pages}"),
+        format!("{} of {} ms per time; median (minimum to maximum)", count(runs, "run"), time.as_millis()),
+        format!("pages of the structures of the last rows: {pages}"),
     ];
     let limits = [
-        "Records of all three structures are laid out as an entry of the FIB is: one cache line, names of up to 44 bytes \
-         inside, longer ones in a block of their own that is one more dependent access. The 2-stage search and the trie have \
-         no next hops, no updates beside lookups and no checks against that, which the FIB has.",
-        "Each structure is filled once; runs repeat the lookups, so that the spread does not show where in memory it lies.",
-        "The 2-stage search is at its best where all prefixes have M components, and pays for virtual entries elsewhere.",
-        "All bytes of names are random, as the model of the trie takes them to be; real names share more.",
+        "Records of all three structures have the layout of a FIB entry: one cache line, names of up to 44 bytes \
+         inline, longer ones in a separate block that costs one more dependent access. Unlike the FIB, the 2-stage \
+         search and the trie have no next hops, no concurrent updates and no checks for them.",
+        "Each structure is filled once; runs repeat only the lookups, so the spread does not include the effect of \
+         memory placement.",
+        "The 2-stage search is best if all prefixes have M components; otherwise it pays for virtual entries.",
+        "All bytes of names are random, as the trie's model assumes; real names share more.",
     ];
     Ok(Report::new(columns, rows, difference).with_charts(charts).with_conditions(conditions).with_limits(limits))
 }

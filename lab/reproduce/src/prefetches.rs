@@ -13,7 +13,7 @@ pub(crate) fn overhead(context: &mut Context<'_>) -> Result<Report, ReproduceErr
     let (options, runs) = (context.settings.memory, context.settings.runs);
     context.progress("prefetch instructions");
     let instruction = memory::prefetch_instruction(&options, runs)?;
-    context.progress("looking at buckets in vain");
+    context.progress("useless bucket lookups");
     let vain_lookup = lookups::vain_lookup(options.time, runs)?;
     let published_useless = UselessPrefetches::of(PREFIX_COMPONENTS, PREFIX_COMPONENTS);
     let useless = UselessPrefetches::of(NAME_COMPONENTS, PREFIX_COMPONENTS);
@@ -23,9 +23,9 @@ pub(crate) fn overhead(context: &mut Context<'_>) -> Result<Report, ReproduceErr
     let measured = |value| Cell::measured(value, NO_FIGURES);
     let vain_cycles = cycles_in_vain(useless.longer, published::VAIN_LOOKUP_CYCLES.value());
     let rows = vec![
-        Row::new("lines that an I-miss fetches", [lines.into(), Cell::Empty, Cell::Empty]),
+        Row::new("lines fetched by an I-miss", [lines.into(), Cell::Empty, Cell::Empty]),
         Row::new(
-            "lines fetched in vain, name of 4 components, prefix of 4",
+            "useless lines, name of 4 components, prefix of 4",
             [published::USELESS_LINES.into(), computed(published_useless.shorter), Cell::Empty],
         ),
         Row::new(
@@ -33,7 +33,7 @@ pub(crate) fn overhead(context: &mut Context<'_>) -> Result<Report, ReproduceErr
             [Cell::Empty, Cell::Computed(100.0 * published_useless.share_of(lines.value())), Cell::Empty],
         ),
         Row::new(
-            "lines fetched in vain, name of 7, prefix of 4, all lengths",
+            "useless lines, name of 7, prefix of 4, all lengths",
             [Cell::Empty, computed(useless.total()), Cell::Empty],
         ),
         Row::new(
@@ -45,30 +45,30 @@ pub(crate) fn overhead(context: &mut Context<'_>) -> Result<Report, ReproduceErr
             [published::PREFETCH_CYCLES.into(), Cell::Empty, measured(instruction.cached_cycles)],
         ),
         Row::new(
-            "one prefetch instruction, line in DRAM, beside other work, cycles (published: fewer than)",
+            "one prefetch instruction, line in DRAM, during other work, cycles (published: fewer than)",
             [published::PREFETCH_CYCLES.into(), Cell::Empty, measured(instruction.dram_cycles)],
         ),
         Row::new(
-            "one bucket looked at in vain, cycles",
+            "one useless bucket lookup, cycles",
             [published::VAIN_LOOKUP_CYCLES.into(), Cell::Empty, measured(vain_lookup)],
         ),
         Row::new(
-            "three buckets looked at in vain, cycles (computed: of the published 48 each)",
+            "three useless bucket lookups, cycles (computed: from the published 48 each)",
             [published::VAIN_LOOKUPS_CYCLES.into(), Cell::Computed(vain_cycles), Cell::Empty],
         ),
     ];
     let columns = vec![Column::published(""), Column::computed(""), Column::measured("")];
-    let difference = "The published figures are for a prototype that prefetches every length, on another processor. A FIB whose \
-                      prefixes all have four components prefetches no other length. A bucket is looked at here by comparing \
-                      eight tags at once, in the first-level cache, many lookups one behind the other.";
+    let difference = "The published figures are for a prototype that prefetches every length, on another processor. A \
+        FIB whose prefixes all have four components prefetches no other length. Here a bucket lookup compares eight \
+        tags at once, in the first-level cache, with many lookups in sequence.";
     let limits = [
-        "What a prefetch of a line in DRAM adds to other work is the difference of two times that are nearly the same: values \
-         around 0, negative ones included, mean that the processor does it beside that work and no cost can be told. Waiting \
-         for the address to be translated is included where there is such waiting.",
-        "A prefetch that comes when the processor has as many lines under way as it can have waits; that is not in these rows.",
+        "The cost of prefetching a line from DRAM is the difference of two nearly equal times: values around 0, \
+         including negative ones, mean that the prefetch overlaps with the other work and has no measurable cost. \
+         Address translation is included where it stalls.",
+        "A prefetch stalls when the CPU already has its maximum of outstanding lines; these rows exclude that.",
     ];
     let conditions = [format!(
-        "{} of {} ms for each figure; median (least to most), in ticks of the time-stamp counter",
+        "{} of {} ms per figure; median (minimum to maximum), in ticks of the time-stamp counter",
         count(runs.max(1), "run"),
         options.time.as_millis()
     )];

@@ -27,9 +27,9 @@ const BURSTS: [u32; 7] = [1, 8, 16, 32, 64, 128, 256];
 const MOST_BATCH: u32 = 64;
 
 /// Reason for empty rows of several cores.
-const ONE_THREAD: &str = "two rings are measured with one thread";
+const ONE_THREAD: &str = "measurements between two rings use one thread";
 /// Reason for a missing way.
-const NOT_THIS_WAY: &str = "there is no such way for this program";
+const NOT_THIS_WAY: &str = "this program has no such way";
 
 fn measured(value: Option<crate::Measured>) -> Cell {
     Cell::measured(value, NO_FIGURES)
@@ -44,16 +44,18 @@ fn between_rings(context: &Context<'_>, report: Report) -> Report {
     let conditions = [
         format!("{}, time-stamp counter of {} GHz", context.machine.processor, number(context.machine.cycles_hz / 1e9)),
         format!(
-            "{} of 'namehop p4 bench', each with ways that take turns of 4096 packets for random entries; all ways give the same packets",
+            "{} of 'namehop p4 bench', in which the ways take turns of 4096 packets for random entries; all ways \
+             output the same packets",
             count(context.settings.runs.max(1), "run")
         ),
     ];
     let limits = [
-        "No network card takes part: packets come from a ring in memory and go into another one.",
-        "The paper's vanilla code is P4C's; here it is the same program, one packet after the other, on tables of DPDK as P4C uses them.",
+        "No network card is involved: packets come from a ring in memory and go into another one.",
+        "The paper's vanilla code is P4C's; here it is the same program, one packet after the other, on DPDK tables as \
+         P4C uses them.",
     ];
     let missing = context.programs_measured.iter().filter_map(|(program, _, runs)| {
-        runs.missing().map(|what| format!("'{program}' was not measured on this machine: {what}"))
+        runs.missing().map(|what| format!("'{program}' was not measured on this host: {what}"))
     });
     report.with_conditions(conditions).with_limits(limits).with_limits(missing)
 }
@@ -83,8 +85,9 @@ pub(crate) fn figure_1(context: &mut Context<'_>) -> Result<Report, ReproduceErr
         Column::published("both over vanilla %"),
         Column::measured("both over vanilla %"),
     ];
-    let difference = "Batching and prefetching are compared on Namehop's own tables, both over vanilla with tables of DPDK, so the last \
-                      columns have the gain of the tables as well; without network cards, whose cost no batch hides, gains are larger.";
+    let difference = "Batching and prefetching are compared on Namehop's own tables, the columns over vanilla with \
+        DPDK tables, so the last columns include the gain of the tables. Without network cards, whose cost no batch \
+        hides, gains are larger.";
     let chart = bars("Throughput gained over vanilla, per cent", &rows, &[("published", 4), ("measured", 5)]);
     Ok(between_rings(context, Report::new(columns, rows, difference).with_charts([chart])))
 }
@@ -125,15 +128,16 @@ pub(crate) fn figure_2(context: &mut Context<'_>) -> Result<Report, ReproduceErr
         Column::measured("over G-Opt's order on these tables %"),
         Column::measured("over G-Opt's order and tables %"),
         Column::published("over DPDK's program %"),
-        Column::measured("over a loop by hand on DPDK's tables %"),
+        Column::measured("over a hand-written loop on DPDK's tables %"),
     ];
-    let difference = "G-Opt's order of work, a packet until it asks for memory and then the next one, is measured on the same tables, for \
-                      names also with G-Opt's own table; loops by hand are written as DPDK's examples l2fwd, l3fwd and l2fwd-crypto are. \
-                      Packets in turns would be encrypted one by one, so G-Opt's order is not measured with encryption.";
+    let difference = "G-Opt's order (run a packet until it accesses memory, then switch to the next one) is measured \
+        on the same tables, and for names also with G-Opt's own table. Hand-written loops follow DPDK's examples \
+        l2fwd, l3fwd and l2fwd-crypto. In G-Opt's order packets would be encrypted one at a time, so it is not \
+        measured with encryption.";
     let chart = bars(
         "Throughput gained, per cent",
         &rows,
-        &[("over vanilla", 1), ("over G-Opt's order", 3), ("over a loop by hand", 6)],
+        &[("over vanilla", 1), ("over G-Opt's order", 3), ("over a hand-written loop", 6)],
     );
     Ok(between_rings(context, Report::new(columns, rows, difference).with_charts([chart])))
 }
@@ -142,7 +146,7 @@ pub(crate) fn figure_2(context: &mut Context<'_>) -> Result<Report, ReproduceErr
 pub(crate) fn figure_3(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
     let mut rows = vec![
         Row::new("all programs but IPv6, 4 cores", [FOUR_CORES_MPPS.into(), Cell::NotMeasured(ONE_THREAD)]),
-        Row::new("what 4 cards of 10 Gbit/s take", [FOUR_CARDS_MPPS.into(), Cell::NotMeasured(ONE_THREAD)]),
+        Row::new("line rate of 4 cards of 10 Gbit/s", [FOUR_CARDS_MPPS.into(), Cell::NotMeasured(ONE_THREAD)]),
     ];
     for published in PROGRAMS {
         let runs = context.program(published.program, 0)?;
@@ -153,7 +157,7 @@ pub(crate) fn figure_3(context: &mut Context<'_>) -> Result<Report, ReproduceErr
     }
     let columns = vec![Column::published("Mpps"), Column::measured("Mpps")];
     let difference =
-        "The paper's figure for one core is only drawn; four cores were limited by PCIe, which has no part here.";
+        "The paper prints no number for one core; its four cores were limited by PCIe, which is not involved here.";
     Ok(between_rings(context, Report::new(columns, rows, difference)))
 }
 
@@ -182,8 +186,9 @@ pub(crate) fn figure_4(context: &mut Context<'_>) -> Result<Report, ReproduceErr
         kind: ChartKind::Bars { categories: rows.iter().map(|row| row.label.clone()).collect() },
         series,
     };
-    let difference = "The paper's program has one lookup, this one two; its throughput falls beyond 64 packets because its card holds 40 \
-                      descriptors, and a ring has no such limit. Bursts of more than 64 packets go in batches of 64.";
+    let difference = "The paper's program has one lookup, this one two. The paper's throughput falls beyond 64 packets \
+        because its card holds 40 descriptors; a ring has no such limit. Bursts of more than 64 packets are processed \
+        in batches of 64.";
     Ok(between_rings(context, Report::new(columns, rows, difference).with_charts([chart])))
 }
 
@@ -219,8 +224,9 @@ pub(crate) fn equations(context: &mut Context<'_>) -> Result<Report, ReproduceEr
         "best batch",
         "loss %",
     ];
-    let difference = "The paper prints the equations and no values for them. Here their terms, in cycles but for numbers of packets, are fitted to batches of 1, 4, 16 and \
-                      64 packets, and the best of all sizes is predicted; the loss is what the predicted size costs more than the best one.";
+    let difference = "The paper prints the equations without values. Here their terms (in cycles, except numbers of \
+        packets) are fitted to batches of 1, 4, 16 and 64 packets, and the best size is predicted; the loss is the \
+        additional cost of the predicted size over the best one.";
     let columns = columns.map(Column::measured).to_vec();
     Ok(between_rings(context, Report::new(columns, rows, difference)))
 }
@@ -238,8 +244,9 @@ pub(crate) fn trie(context: &mut Context<'_>) -> Result<Report, ReproduceError> 
         Row::new("cycles, plain trie", [Cell::Empty, measured(runs.cycles(DPDK_TABLES, Some(1)))]),
         Row::new("cycles, compressed trie", [Cell::Empty, measured(runs.cycles(PER_PACKET, Some(1)))]),
     ];
-    let difference = "The plain trie is rte_lpm6 of DPDK, with 8 bits a level behind the first 24, as the paper describes the one it replaced; \
-                      the compressed one is Namehop's, whose nodes are as wide as they have entries. One packet after the other goes through both.";
+    let difference = "The plain trie is rte_lpm6 of DPDK, with 8 bits per level after the first 24, as the paper \
+        describes the one it replaced; the compressed one is Namehop's, with nodes sized by their entries. Both \
+        process one packet after the other.";
     let columns = vec![Column::published(""), Column::measured("")];
     Ok(between_rings(context, Report::new(columns, rows, difference)))
 }
@@ -262,7 +269,7 @@ impl Context<'_> {
             .instruments
             .programs
             .as_deref_mut()
-            .ok_or_else(|| ReproduceError::Program("there is nothing that measures them".into()))?;
+            .ok_or_else(|| ReproduceError::Program("no measurement of P4 programs is available".into()))?;
         let measured = ProgramRuns::measure(programs, program, entries, runs).map_err(ReproduceError::Program)?;
         self.programs_measured.push((program.to_owned(), entries, measured.clone()));
         Ok(measured)

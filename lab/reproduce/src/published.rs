@@ -173,10 +173,10 @@ pub struct BoundRow {
 
 /// Taniguchi et al. (2016), section 3 II (pairs of an Interest and a Data), and Takemasa (2019), 3.2.3 II (packets).
 pub const BOUNDS: [BoundRow; 4] = [
-    bound("2016, computer 1 (pairs)", 22, 2.2, 2794.2, 4484.1, 17.3, 17.1),
-    bound("2016, computer 2 (pairs)", 4, 2.6, 2794.2, 4484.1, 3.7, 17.1),
-    bound("2019, computer 1 (packets)", 22, 2.2, 925.4, 800.7, 52.3, 95.9),
-    bound("2019, computer 2 (packets)", 4, 2.6, 925.4, 800.7, 11.2, 95.9),
+    bound("2016, host 1 (pairs)", 22, 2.2, 2794.2, 4484.1, 17.3, 17.1),
+    bound("2016, host 2 (pairs)", 4, 2.6, 2794.2, 4484.1, 3.7, 17.1),
+    bound("2019, host 1 (packets)", 22, 2.2, 925.4, 800.7, 52.3, 95.9),
+    bound("2019, host 2 (packets)", 4, 2.6, 925.4, 800.7, 11.2, 95.9),
 ];
 
 const fn bound(

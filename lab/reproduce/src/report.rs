@@ -240,9 +240,9 @@ impl Report {
     /// Panics if a row does not have one cell per column, or if a cell's origin differs from its column's.
     pub(crate) fn new(columns: Vec<Column>, rows: Vec<Row>, difference: impl Into<String>) -> Self {
         for row in &rows {
-            assert_eq!(row.cells.len(), columns.len(), "{}: every row has all columns", row.label);
+            assert_eq!(row.cells.len(), columns.len(), "{}: a row must have one cell per column", row.label);
             for (cell, column) in row.cells.iter().zip(&columns) {
-                assert!(column.takes(cell), "{}: {cell:?} is not for the column {}", row.label, column.show());
+                assert!(column.takes(cell), "{}: {cell:?} does not belong in column {}", row.label, column.show());
             }
         }
         Report {

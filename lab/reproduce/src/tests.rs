@@ -281,7 +281,7 @@ fn with_an_engine_that_measures_the_published_values_both_columns_agree() {
     }
     let cores = context.machine.cores;
     drop(context);
-    assert_eq!(engine.asked, cores * RUNS, "each number of workers is measured in so many runs, and not again");
+    assert_eq!(engine.asked, cores * RUNS, "each number of workers must be measured once per run");
 }
 
 /// Runs an item with the engine. Returns all measured values in order, and all published values.

@@ -112,22 +112,21 @@ pub(crate) fn bound(context: &mut Context<'_>) -> Result<Report, ReproduceError>
         kind: ChartKind::Bars { categories: cases.iter().map(|case| case.short.clone()).collect() },
         series: vec![Series::of_column("NF/C, computed", &rows, 6), Series::of_column("B/M, computed", &rows, 8)],
     };
-    let difference = "Letters behind numbers: p published, c computed, m measured. C and M of the thesis do not follow from its \
-                      table 3.1 as a mean over 30 % hits (926.0 and 802.8): rounding allows 0.5, no one share of Interests \
-                      gives both, and the thesis does not say how they were computed. B is here what this machine was \
-                      measured to read, in the papers what memory channels are specified for.";
-    let reading = "B is measured by reading alone, forwarding writes as well; B of random lines is that of one core, and N counts the \
-                   logical cores that this process may use.";
+    let difference = "Letters after numbers: p published, c computed, m measured. C and M of the thesis do not follow \
+        from its table 3.1 as a mean over 30 % hits (926.0 and 802.8): rounding allows 0.5, no single share of \
+        Interests gives both, and the thesis does not say how they were computed. B is the measured read rate of this \
+        host; in the papers it is the specified rate of the memory channels.";
+    let reading = "B is measured with reads only, but forwarding also writes. B of random lines is for one core, and N \
+        is the number of logical cores that this process may use.";
     let report = Report::new(columns, rows, difference).with_charts([chart]).with_conditions(conditions);
     let report = report.with_limits([reading]);
     if !context.has_engine() {
         return Ok(report);
     }
-    let limits = [
-        "M of this machine's rows is 64 bytes for each line of tables that the tests of this program count with the \
-                   whole protocol and eviction by last use: packets, timers' lists and evicted lines not included, so B/M is \
-                   an upper bound only.",
-    ];
+    let limits =
+        ["M in the rows of this host is 64 bytes for each table line that the tests of this program count with the \
+         whole protocol and LRU eviction. It excludes packets, timer lists and evicted lines, so B/M is only an upper \
+         bound."];
     Ok(context.of_engine(report.with_limits(limits), ManyWorkers::No))
 }
 
@@ -149,7 +148,7 @@ fn published_cases() -> Vec<Case> {
     let average = table_costs().per_packet(HIT_RATIO.value());
     let thesis = &BOUNDS[2];
     cases.push(Case {
-        label: "2019, computer 1, C and M as means of table 3.1".to_owned(),
+        label: "2019, host 1, C and M as means of table 3.1".to_owned(),
         short: "2019 #1'".to_owned(),
         cores: Cores::All(thesis.cores.into()),
         ghz: thesis.ghz.into(),
@@ -238,6 +237,6 @@ mod tests {
             assert!((bound.by_computation / 1e6 - by_computation).abs() < 0.051, "{}", row.label);
             assert!((bound.by_memory / 1e6 - by_memory).abs() < 0.051, "{}", row.label);
         }
-        assert_eq!(cases[0].short, "2016 #1");
+        assert_eq!(cases[0].short, "2016, host 1");
     }
 }

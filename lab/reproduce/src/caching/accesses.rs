@@ -33,13 +33,13 @@ pub(crate) fn accesses(_: &mut Context<'_>) -> Result<Report, ReproduceError> {
         Column::published("eviction"),
         Column::computed("eviction"),
     ];
-    let difference = "Published are accesses that have to wait for one another, here all lines that an operation touches, of which only \
-                      some wait: in LRU's, the note of a packet leads to the block that holds its place; the counters of a name \
-                      wait for nothing. The published 16.6 of CLOCK-Pro are from traces of its authors, and how far its hand goes \
-                      depends on the requests; its hand here finds a quarter of the packets used. TinyLFU decides on one more packet, the \
-                      victim, whose name and counters follow from each other.";
+    let difference = "The published counts are dependent accesses; these are all lines that an operation touches, of \
+        which only some depend on others: in LRU, the record of a packet leads to the block with its list position; \
+        the counters of a name depend on nothing. The published 16.6 of CLOCK-Pro come from traces of its authors, and \
+        the distance that its hand moves depends on the requests; here its hand finds a quarter of the packets used. \
+        TinyLFU also examines the victim, whose counters depend on its name.";
     let limits =
-        ["In a store of 100,000 packets of which a quarter was used; the tests of the program count these lines."];
+        ["For a store of 100,000 packets, of which a quarter was used; the tests of the program count these lines."];
     let conditions = ["counted by the tests of the program, not measured here".to_owned()];
     Ok(Report::new(columns, rows, difference).with_conditions(conditions).with_limits(limits))
 }

@@ -26,11 +26,13 @@ const BLOCKS: [PublishedBlock; 10] = [
     ("B10", "B9", "Content Store insertion", &[FlowBlock::StoreInsertion]),
     ("B11", "B10", "Data transmission", &[FlowBlock::DataTransmission]),
 ];
-const NOT_REACHED: &str = "no packet takes this way with this policy";
+const NOT_REACHED: &str = "no packet reaches this block with this policy";
 const LIMITS: [&str; 3] = [
-    "Receiving and sending on links is no part of the blocks; the published B1, B7, B8 and B11 include it.",
-    "A block ends when all its instructions are done, which makes the sum of blocks longer than packets take without the clock.",
-    "Cycles are ticks of the time-stamp counter, without those that the clock takes itself; the published ones are of another processor.",
+    "The blocks exclude receiving and sending on links; the published B1, B7, B8 and B11 include it.",
+    "A block ends when all its instructions have completed, so the sum of the blocks exceeds the cost of a packet \
+     without the clock.",
+    "Cycles are ticks of the time-stamp counter, without the cost of reading the clock; the published cycles are of \
+     another processor.",
 ];
 
 fn conditions(context: &Context<'_>) -> [String; 2] {
@@ -38,12 +40,13 @@ fn conditions(context: &Context<'_>) -> [String; 2] {
     let (packets, objects) = sizes(settings);
     [
         format!(
-            "web workload of {objects} objects, cache of {packets} packets of 1024 bytes, filled before; {} prefixes; all policies in each of {} runs of {} s",
+            "web workload of {objects} objects, cache of {packets} packets of 1024 bytes, filled before measuring; {} \
+             prefixes; all policies in each of {} runs of {} s",
             settings.prefixes,
             settings.runs.max(1),
             settings.engine_time.as_secs_f64()
         ),
-        "blocks: the path of the publications (Content Store, PIT and FIB by name), clock in the engine".to_owned(),
+        "blocks: the published path (Content Store, PIT and FIB by name), clock in the engine".to_owned(),
     ]
 }
 
@@ -68,8 +71,9 @@ pub(crate) fn table_5_1(context: &mut Context<'_>) -> Result<Report, ReproduceEr
         kind: ChartKind::Bars { categories: BLOCKS.map(|(name, ..)| name.to_owned()).to_vec() },
         series: vec![Series::of_column("published", &rows, 0), Series::of_column("measured", &rows, 1)],
     };
-    let difference = "Blocks are those of another program on another processor; without receiving and sending, decoding and \
-                      transmission are shorter here. The text of 5.1.2 calls B10 188 cycles, the table 329.";
+    let difference = "The published blocks are those of another program on another processor; decoding and \
+        transmission are shorter here because they exclude receiving and sending. B10 has 188 cycles in the text of \
+        5.1.2 and 329 in the table.";
     let columns = vec![Column::published("cycles"), Column::measured("cycles")];
     let report = Report::new(columns, rows, difference).with_charts([chart]);
     Ok(report.with_conditions(conditions(context)).with_limits(LIMITS))
@@ -90,8 +94,8 @@ pub(crate) fn figure_3_3(context: &mut Context<'_>) -> Result<Report, ReproduceE
     let of_miss = parts(&["B1", "B3", "B5", "B6", "B7", "B8", "B9", "B10", "B11"]);
     rows.push(Row::new("a miss: all but B3", [miss.into(), blocks(policies, &of_miss)]));
     rows.push(Row::new("a hit: B1, B2, B3 and B10", [hit.into(), blocks(policies, &of_hit)]));
-    let difference = "The picture's numbers are not in the text; by table 5.1 the printed 2016 cycles of a miss are all blocks but the \
-                      fetching of cached Data, and the printed 791 of a hit are B1, B2 and B3 without B10.";
+    let difference = "The text does not contain the numbers of the figure. By table 5.1, the printed 2016 cycles of a \
+        miss are all blocks except fetching cached Data, and the printed 791 of a hit are B1, B2 and B3 without B10.";
     let columns = vec![Column::published("cycles"), Column::measured("cycles")];
     let report = Report::new(columns, rows, difference);
     Ok(report.with_conditions(conditions(context)).with_limits(LIMITS))
@@ -124,13 +128,13 @@ pub(crate) fn table_5_2(context: &mut Context<'_>) -> Result<Report, ReproduceEr
     }
     let columns = vec![
         Column::published("cycles"),
-        Column::measured("cycles, nothing fetched ahead"),
+        Column::measured("cycles, without prefetching"),
         Column::measured("cycles, as in the router"),
     ];
     let difference = format!(
-        "The text of 5.2.4 says {} cycles for the decision of TinyLFU, the table 282. A decision of Filter looks at one counter, \
-         which was touched when the Interest came; what TinyLFU looks at besides belongs to another packet, and whether that \
-         is in the processor's caches depends on their size.",
+        "The text of 5.2.4 gives {} cycles for the decision of TinyLFU, the table 282. A decision of Filter reads one \
+         counter, which was touched when the Interest arrived. TinyLFU also reads state of another packet; whether \
+         that state is in the CPU's caches depends on their size.",
         published::TINYLFU_DECISION.value()
     );
     let report = Report::new(columns, rows, difference);
@@ -175,17 +179,18 @@ pub(crate) fn figure_5_8(context: &mut Context<'_>) -> Result<Report, ReproduceE
         Column::measured("Gb/s"),
         Column::computed("of FIFO's, as printed"),
         Column::measured("of FIFO's"),
-        Column::measured("ns of a request"),
+        Column::measured("ns per request"),
         Column::measured("hit rate"),
         Column::measured("insertion rate"),
     ];
-    let difference = "The text rounds: Filter is 1.3 times as fast as ARC and 1.1 times as FIFO, by the printed speeds 1.44 and 1.16 \
-                      times. Measured is the whole protocol with the schedule of the router, without network cards, and the speed of \
-                      all frames that the worker sends.";
+    let difference = "The text rounds: Filter is 1.3 times as fast as ARC and 1.1 times as FIFO; the printed speeds \
+        give 1.44 and 1.16. The measurement covers the whole protocol with the router's schedule, without network \
+        cards, and counts all frames that the worker sends.";
     let report = Report::new(columns, rows, difference).with_charts([chart]);
     let limits = [
-        "No network card takes part: frames come from memory, where the same core has just written them, and go to memory.",
-        "Requests per second by those with FIFO are medians over pieces of 25 ms in which the policies take turns.",
+        "No network card is involved: frames come from memory, where the same core has just written them, and go to \
+         memory.",
+        "Speeds relative to FIFO are medians over intervals of 25 ms, in which the policies take turns.",
     ];
     Ok(report.with_conditions(conditions(context)).with_limits(limits))
 }

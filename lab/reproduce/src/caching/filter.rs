@@ -15,22 +15,22 @@ pub(crate) fn false_positives(_: &mut Context<'_>) -> Result<Report, ReproduceEr
     let once = 100.0 - published::ONCE_PERCENT.value();
     let rows = vec![
         Row::new(
-            "names with a counter that another name uses, %, q = 10^4, h = 2^24",
+            "names that share a counter with another name, %, q = 10^4, h = 2^24",
             [published::FALSE_POSITIVES_PERCENT.into(), Cell::Computed(percent)],
         ),
         Row::new(
             "memory of history and counters, MiB",
             [published::FILTER_MEGABYTES.into(), Cell::Computed(megabytes)],
         ),
-        Row::new("videos that are requested once, %", [published::ONCE_PERCENT.into(), Cell::Empty]),
-        Row::new("the others, which a threshold of 2 lets in, %", [Cell::Empty, Cell::Computed(once)]),
+        Row::new("videos requested once, %", [published::ONCE_PERCENT.into(), Cell::Empty]),
+        Row::new("the others, admitted by a threshold of 2, %", [Cell::Empty, Cell::Computed(once)]),
     ];
     let columns = vec![Column::published(""), Column::computed("")];
-    let difference = "The router's own Filter notes a request in 4 bytes instead of 8, the place of its counter.";
+    let difference = "The router's Filter records a request in 4 bytes instead of 8: the index of its counter.";
     let limits = [
-        "Hashes are taken to be perfectly random.",
-        "That 68.1 % are requested once is from requests of a campus for YouTube, which are not public; 'figure-5.4' shows what \
-         other thresholds would do.",
+        "Hashes are assumed to be perfectly random.",
+        "The 68.1 % come from the requests of a campus for YouTube, which are not public; 'figure-5.4' shows the \
+         effect of other thresholds.",
     ];
     Ok(Report::new(columns, rows, difference).with_conditions([ARITHMETIC.to_owned()]).with_limits(limits))
 }
@@ -60,12 +60,12 @@ pub(crate) fn figure_5_4(_: &mut Context<'_>) -> Result<Report, ReproduceError> 
             .collect(),
     };
     let charts = [chart("-insertions", "insertion rate, computed", 1), chart("-hits", "hit rate, computed", 0)];
-    let difference = "The figure is printed without numbers. Its text says that insertion rates are low from θ = 2 on, and hit \
-                      rates then nearly as high as they get.";
-    let limits = [
-        "The model takes the time that a packet stays to be the same for all, requests to be independent, and each of them to find a \
-          history that knows nothing of the one before; 'namehop cache model' also prints what comes of the last one otherwise.",
-    ];
+    let difference = "The figure is printed without numbers. According to the text, insertion rates are low from θ = 2 \
+        on, and hit rates are then close to their maximum.";
+    let limits =
+        ["The model assumes that all packets stay equally long, that requests are independent, and that the history \
+         seen by a request does not depend on the previous one; 'namehop cache model' also prints the result without \
+         the last assumption."];
     let report = Report::new(columns, rows, difference).with_charts(charts);
     Ok(report.with_conditions([ARITHMETIC.to_owned()]).with_limits(limits))
 }

@@ -67,10 +67,10 @@ fn capacity_of(shape: &WorkloadShape, percent: u64) -> usize {
 pub(super) fn conditions(context: &Context<'_>) -> [String; 2] {
     let requests = context.settings.cache_requests;
     [
-        format!("{requests} requests, of which the first half is not counted; caches are empty at the start"),
+        format!("{requests} requests, of which the first half is not counted; caches start empty"),
         format!(
-            "videos of {VIDEO_SEGMENTS} segments instead of {}, at the same part of the rate, with as many objects and packets in the \
-             cache for each segment: so the same number of requests is for ten times as many videos",
+            "videos of {VIDEO_SEGMENTS} segments instead of {}, with the same share of the rate, and the same number \
+             of objects and cached packets per segment: the same number of requests covers ten times as many videos",
             WorkloadShape::published(WorkloadKind::Video).segments
         ),
     ]
@@ -87,7 +87,7 @@ fn charts(of: &str, rows: &[Row], column: usize) -> Vec<Chart> {
             title: format!("{of}, {kind} workload, simulated"),
             y_label: of.to_lowercase(),
             kind: ChartKind::Lines {
-                x_label: "capacity, % of what can be asked for".to_owned(),
+                x_label: "capacity, % of all distinct packets".to_owned(),
                 x: PERCENTAGES.map(|percent| percent as f64).to_vec(),
             },
             series: compared()
@@ -139,14 +139,14 @@ pub(crate) fn figure_5_5(context: &mut Context<'_>) -> Result<Report, ReproduceE
         Column::computed("by the model"),
     ];
     let difference = format!(
-        "The text says that Filter lets in less than TinyLFU on all three workloads. In these simulations TinyLFU, with the published \
-         long sample, lets in less in {exceptions} of {} cases; which threshold for popularity results from a comparison with a \
-         victim depends on how long TinyLFU counts, and so do these rates.",
+        "According to the text, Filter admits less than TinyLFU on all three workloads. In these simulations TinyLFU, \
+         with the published long sample, admits less in {exceptions} of {} cases. The comparison with a victim amounts \
+         to a popularity threshold, which depends on the sample length of TinyLFU; so do these rates.",
         PERCENTAGES.len() * WorkloadKind::ALL.len()
     );
     let limits = [
-        "Curves over the cache size are printed without numbers; the published 0.03 is from 6.5.2.",
-        "How popular videos are is not published; here they follow the same law as web objects.",
+        "The curves by cache size are printed without numbers; the published 0.03 is from 6.5.2.",
+        "The popularity of videos is not published; here it follows the same law as that of web objects.",
     ];
     let charts = charts("Insertion rates", &rows, 1);
     let report = Report::new(columns, rows, difference).with_charts(charts);
@@ -203,9 +203,9 @@ pub(crate) fn figure_5_6(context: &mut Context<'_>) -> Result<Report, ReproduceE
     let columns =
         vec![Column::published("hit rate"), Column::computed("hit rate, simulated"), Column::computed("by the model")];
     let limits = [
-        "Curves over the cache size are printed without numbers, but for the web workload at 1 %.",
-        "How many requests were simulated, and whether caches were full at the start, is not published.",
-        "How popular videos are is not published; here they follow the same law as web objects.",
+        "The curves by cache size are printed without numbers, except for the web workload at 1 %.",
+        "The number of simulated requests is not published, nor whether caches were full at the start.",
+        "The popularity of videos is not published; here it follows the same law as that of web objects.",
     ];
     let report = Report::new(columns, rows, difference).with_charts(charts);
     Ok(report.with_conditions(conditions(context)).with_limits(limits))
@@ -228,12 +228,14 @@ fn why_rates_differ(context: &mut Context<'_>, apart: usize) -> Result<String, R
     let fewer = WorkloadShape { objects: FITTING_OBJECTS, ..printed };
     let (as_stated, with_steeper, with_fewer) = (distance(printed)?, distance(steeper)?, distance(fewer)?);
     Ok(format!(
-        "{apart} of the six published hit rates are more than {CLOSE} away, at most {as_stated:.4}. With independent requests for \
-         10^7 objects by Zipf's law no policy that does not know the future answers more than the share of the {CAPACITY} most \
-         popular objects, which is {:.4}: the published rate of LFU lies above it, so that the published workload was not exactly \
-         the one described. Slightly steeper popularity gives such rates: with an exponent of {FITTING_ALPHA} that share is {:.4}, \
-         and no simulated rate is more than {with_steeper:.4} from the published one. So do fewer objects: with {FITTING_OBJECTS} \
-         and an exponent of {} these are {:.4} and {with_fewer:.4}. Which of the two it was, if either, the rates do not tell.",
+        "{apart} of the six published hit rates differ by more than {CLOSE}, at most by {as_stated:.4}. With \
+         independent requests for 10^7 objects by Zipf's law, the hit rate of a policy without knowledge of the future \
+         is at most the share of the {CAPACITY} most popular objects, which is {:.4}. The published rate of LFU is \
+         higher, so the published workload was not exactly the one described. Slightly steeper popularity explains \
+         such rates: with an exponent of {FITTING_ALPHA} that share is {:.4}, and every simulated rate is within \
+         {with_steeper:.4} of the published one. Fewer objects explain them as well: with {FITTING_OBJECTS} objects \
+         and an exponent of {}, the values are {:.4} and {with_fewer:.4}. The rates do not show which of the two \
+         applies, if either.",
         best(&printed),
         best(&steeper),
         printed.alpha,

@@ -134,9 +134,9 @@ impl ScheduleRuns {
     pub(crate) fn why_not_counted(&self) -> &'static str {
         let counted = |run: &ScheduleFigures| run.stripped.as_ref().is_some_and(|costs| costs.counters.is_some());
         if self.runs.iter().all(counted) {
-            "this processor's counters do not tell it"
+            "the counters of this CPU do not provide it"
         } else {
-            "this machine offers no hardware counters"
+            "this host offers no hardware counters"
         }
     }
 

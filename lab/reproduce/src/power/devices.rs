@@ -37,12 +37,12 @@ pub(crate) fn chassis(_: &mut Context<'_>) -> Result<Report, ReproduceError> {
         Column::published("chosen, W"),
         Column::computed("in the model, W"),
     ];
-    let difference = "Columns are in the order of the text, which contradicts itself: the means of servers 1 and 2 lie in each other's \
-                      intervals, the chosen values are those of the intervals' order, and 68.90 W lies in neither, where 68.43 W was \
-                      the mean. Server 2 is called the most power-efficient one, has one processor instead of two, and only with \
-                      34.20 W the model comes near the printed saving of the case study (figure-6.9). So the means are taken to be \
-                      in the right order, and the model uses them.";
-    let limits = ["What a chassis takes includes all idle devices."];
+    let difference = "Columns are in the order of the text, which contradicts itself: the means of servers 1 and 2 lie \
+        in each other's intervals, the chosen values follow the order of the intervals, and 68.90 W lies in neither, \
+        where 68.43 W was the mean. The text calls server 2 the most power-efficient one, it has one processor instead \
+        of two, and only 34.20 W brings the model close to the printed saving of the case study (figure-6.9). So the \
+        order of the means is assumed to be correct, and the model uses it.";
+    let limits = ["Chassis power includes all idle devices."];
     let report = Report::new(columns, measured_servers().map(row).collect(), difference);
     Ok(report.with_conditions([ARITHMETIC.to_owned()]).with_limits(limits))
 }
@@ -62,12 +62,12 @@ pub(crate) fn figure_6_5(_: &mut Context<'_>) -> Result<Report, ReproduceError> 
         kind: ChartKind::Lines { x_label: "10^9 bytes per second".to_owned(), x: gigabytes },
         series: vec![Series::of_column("DDR3, server 2", &rows, 1)],
     };
-    rows.push(Row::new("one byte, nJ", [MEMORY_NANOJOULES.into(), Cell::Empty]));
+    rows.push(Row::new("per byte, nJ", [MEMORY_NANOJOULES.into(), Cell::Empty]));
     let difference =
-        "The figure is printed without numbers; its text prints the energy of a byte. Its R² is 'close to 1'.";
+        "The figure is printed without numbers; its text prints the energy per byte. Its R² is 'close to 1'.";
     let limits = [
-        "The measured points, and up to which rate there are some, are only in the published picture.",
-        "The energy is that of reading; writing takes up to 8 % more.",
+        "The measured points and their highest rate are only in the published picture.",
+        "The energy is for reading; writing needs up to 8 % more.",
     ];
     let columns = vec![Column::published("memory"), Column::computed("memory")];
     let report = Report::new(columns, rows, difference).with_charts([chart]);
@@ -92,15 +92,15 @@ pub(crate) fn figure_6_6(_: &mut Context<'_>) -> Result<Report, ReproduceError> 
         series: vec![Series::of_column("X540-T2", &rows, 1), Series::of_column("XL710", &rows, 3)],
     };
     let [x540, xl710] = NIC_MICROJOULES;
-    rows.push(Row::new("one packet, µJ", [x540.into(), Cell::Empty, xl710.into(), Cell::Empty]));
+    rows.push(Row::new("per packet, µJ", [x540.into(), Cell::Empty, xl710.into(), Cell::Empty]));
     let columns = vec![
         Column::published("X540-T2"),
         Column::computed("X540-T2"),
         Column::published("XL710"),
         Column::computed("XL710"),
     ];
-    let difference = "The figure, of the X540 alone, is printed without numbers; its text prints the energy of a packet. Rows go to \
-                      10 Gbit/s in packets of 1500 bytes, which is what was measured with.";
+    let difference = "The figure, of the X540 alone, is printed without numbers; its text prints the energy per \
+        packet. Rows go up to 10 Gbit/s in packets of 1500 bytes, as in the measurement.";
     let limits = [
         "The measured points are only in the published picture.",
         "The energy of the XL710 was not measured: it is the highest power of its data sheet at its highest rate.",

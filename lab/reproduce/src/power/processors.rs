@@ -16,7 +16,7 @@ use crate::report::{Cell, Chart, ChartKind, Column, Point, Report, Row, Series};
 const LOADS: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 /// Limit of all curves.
 const NO_SAMPLES: &str =
-    "The measured points are only in the published picture; curves are those of the printed parameters.";
+    "The measured points are only in the published picture; the curves use the printed parameters.";
 
 /// Distance below which a value counts as regenerated, in watts. Parameters are printed with two decimals, and the
 /// E5620's frequencies have an error of 3 MHz.
@@ -61,14 +61,14 @@ fn table(number: &str) -> Result<Report, ReproduceError> {
         " The text of 6.3.3 prints the same ν.".to_owned()
     } else {
         format!(
-            " The text of 6.3.3 prints another ν, {}, with which that is so at {near_of_text} of {frequencies}. The table's is the one that \
-             was used, and the model uses it.",
+            " The text of 6.3.3 prints another ν, {}, with which {near_of_text} of {frequencies} frequencies match. \
+             The table's ν was used in the thesis, and the model uses it.",
             text.nu.value()
         )
     });
     let limits = [
-        "For two and more active cores (n) there is no equation for Φ: it was measured at the highest frequency. What σ was fitted to \
-          is only in the published pictures.",
+        "For two and more active cores (n) there is no equation for Φ: it was measured at the highest frequency. The \
+         data to which σ was fitted are only in the published pictures.",
     ];
     Ok(Report::new(columns, rows, difference).with_conditions([ARITHMETIC.to_owned()]).with_limits(limits))
 }
@@ -126,7 +126,7 @@ pub(crate) fn figure_6_2(_: &mut Context<'_>) -> Result<Report, ReproduceError> 
     let cores = cores.iter().zip(2..).map(|(core, n)| (format!("core {n}"), core.watts, core.sigma));
     let difference = "The figure has one panel for each number of active cores, without numbers; the curves are what the last core \
                       adds by equation 6.7 with table 6.1.";
-    Ok(curves(&cores.collect::<Vec<_>>(), "What the last of several active cores of the E5620 adds", difference))
+    Ok(curves(&cores.collect::<Vec<_>>(), "Power that the last of several active cores of the E5620 adds", difference))
 }
 
 /// R² of the fits; thesis 6.3.3.
@@ -144,10 +144,10 @@ pub(crate) fn fits(_: &mut Context<'_>) -> Result<Report, ReproduceError> {
             rows.push(Row::new(format!("{processor}, n = {n}"), [cell]));
         }
     }
-    let difference = "Nothing can be computed: R² is of measured points, which are only in pictures, and of server 1 R² is, too. The \
-                      thesis prints R² without squares, 1 - Σ(y - m) / Σ(y - ȳ), whose second sum is always 0; they are meant. \
-                      'namehop power fit' computes it for measurements of another server.";
-    let limits = ["These are the fits of σ; that of equation 6.8 is in figure-6.3, that of lines in linear-power."];
+    let difference = "Nothing can be computed: R² needs the measured points, which are only in pictures, as is R² of \
+        server 1. The thesis prints R² without squares, 1 - Σ(y - m) / Σ(y - ȳ), whose second sum is always 0; squares \
+        are meant. 'namehop power fit' computes R² for measurements of another server.";
+    let limits = ["These are the fits of σ; the fit of equation 6.8 is in figure-6.3, that of lines in linear-power."];
     let report = Report::new(vec![Column::published("R²")], rows, difference);
     Ok(report.with_conditions([ARITHMETIC.to_owned()]).with_limits(limits))
 }
@@ -178,8 +178,9 @@ pub(crate) fn figure_6_3(_: &mut Context<'_>) -> Result<Report, ReproduceError> 
     });
     rows.push(Row::new("R² of the printed powers", own.collect::<Vec<_>>()));
     let columns = servers.iter().map(|(_, text)| Column::mixed(text.processor)).collect();
-    let difference = "Tables 6.1 to 6.3 print what equation 6.8 gives, so that R² of their powers is nearly 1. The measured powers, to \
-                      which the printed R² belongs, are only in pictures. Letters behind numbers: p published, c computed.";
+    let difference = "Tables 6.1 to 6.3 print results of equation 6.8, so R² of their powers is nearly 1. The measured \
+        powers, to which the printed R² belongs, are only in pictures. Letters after numbers: p published, c \
+        computed.";
     let report = Report::new(columns, rows, difference).with_charts([chart]);
     Ok(report.with_conditions([ARITHMETIC.to_owned()]).with_limits([NO_SAMPLES]))
 }
@@ -215,7 +216,7 @@ pub(crate) fn figure_6_4(_: &mut Context<'_>) -> Result<Report, ReproduceError> 
     let columns = cpus.iter().map(|(_, name)| Column::computed(format!("{name}, W"))).collect();
     let difference = "The figure is printed without numbers; 'linear-power' compares the lines that its text prints.";
     let limits =
-        ["Loads are filled in core by core, as few cores as possible being active, with the frequency threshold 0.8."];
+        ["The load fills core after core, with as few active cores as possible and the frequency threshold 0.8."];
     let report = Report::new(columns, rows, difference).with_charts([chart]);
     Ok(report.with_conditions([ARITHMETIC.to_owned()]).with_limits(limits))
 }
@@ -251,12 +252,11 @@ pub(crate) fn linear(_: &mut Context<'_>) -> Result<Report, ReproduceError> {
         Column::computed("R²"),
     ];
     let difference = format!(
-        "At which loads the thesis fits its lines is not printed. 'Two or more active cores', in steps of a quarter of a core, comes \
-         closest: at most {furthest:.1} % away. Of lines over all loads from 0 on, R² would be far lower, since the first core costs \
-         most."
+        "The thesis does not print the loads to which it fits its lines. 'Two or more active cores', in steps of a \
+         quarter of a core, comes closest: at most {furthest:.1} % away. Lines over all loads from 0 on would have a \
+         far lower R², because the first core costs most."
     );
-    let limits =
-        ["Lines are of one processor with all its cores; below one busy core they say too much or too little."];
+    let limits = ["Lines are for one processor with all its cores; below one busy core they are inaccurate."];
     Ok(Report::new(columns, rows, difference).with_conditions([ARITHMETIC.to_owned()]).with_limits(limits))
 }
 

@@ -19,8 +19,8 @@ use crate::report::{Cell, Chart, ChartKind, Column, Report, Row, Series};
 /// Server of the case study.
 const CASE_STUDY: &str = "e3-1220-xl710";
 /// Limit of the figures by block.
-const ONLY_IN_PICTURES: &str = "Cycles (C) and bytes (M) of the blocks are printed in this figure only, which is a picture whose numbers \
-                                are not in the text.";
+const ONLY_IN_PICTURES: &str = "Cycles (C) and bytes (M) of the blocks are printed only in this figure, a picture \
+    whose numbers are not in the text.";
 
 /// Power of one device, or of all, in watts.
 type WattsOf = fn(&Power) -> f64;
@@ -67,7 +67,7 @@ fn blocks(
         bytes.average(1.0, insertion_rate),
     ));
     rows.push(computed(
-        "one that misses, with its Data",
+        "an Interest that misses, with its Data",
         cycles.average(0.0, insertion_rate),
         bytes.average(0.0, insertion_rate),
     ));
@@ -87,10 +87,10 @@ fn blocks(
 
 /// Thesis figure 6.7.
 pub(crate) fn figure_6_7(_: &mut Context<'_>) -> Result<Report, ReproduceError> {
-    let difference = "Cycles are taken from table 5.1, measured under the same conditions (6.4.4), with its 329 cycles for B10: with these \
-                      server 2 is busy at 58 Gbit/s, where the figures of the case study end, and with the 188 of 5.1.2 at 62. Bytes are \
-                      those of table 3.1 by kind of packet, because those by block are unknown. Letters behind numbers: p published, \
-                      c computed.";
+    let difference = "Cycles are taken from table 5.1, measured under the same conditions (6.4.4), with its 329 cycles \
+        for B10: with these, server 2 is fully busy at 58 Gbit/s, where the figures of the case study end, and with \
+        the 188 of 5.1.2 at 62 Gbit/s. Bytes are those of table 3.1 by kind of packet, because bytes by block are \
+        unknown. Letters after numbers: p published, c computed.";
     let limits =
         [ONLY_IN_PICTURES, "Packets of table 3.1 carry 128 bytes of content, those of the case study about 1000."];
     blocks(&Router::naive(), 0, false, difference.to_owned(), &limits)
@@ -100,15 +100,15 @@ pub(crate) fn figure_6_7(_: &mut Context<'_>) -> Result<Report, ReproduceError> 
 pub(crate) fn figure_6_8(_: &mut Context<'_>) -> Result<Report, ReproduceError> {
     let with_filter = Router::with_filter().cycles.average(HIT_RATES[1].value(), INSERTION_RATES[1].value());
     let difference = format!(
-        "Tables 5.1 and 5.2 alone give {with_filter:.0} cycles on average; table 5.1 adds up to the cycles of a router without prefetching \
-         (3.3.2). The computed cycles are less by what prefetching saves in figure 4.5: 28.85 % of an Interest's blocks, 11.98 % of a \
-         Data's. Bytes are those of the naive router and the three buckets of 64 bytes that are fetched in vain, which is what takes \
-         B6 from 89 to 281. Letters behind numbers: p published, c computed."
+        "Tables 5.1 and 5.2 alone give {with_filter:.0} cycles on average; table 5.1 adds up to the cycles of a router \
+         without prefetching (3.3.2). The computed cycles subtract the savings of prefetching in figure 4.5: 28.85 % \
+         of an Interest's blocks, 11.98 % of a Data's. Bytes are those of the naive router plus three useless bucket \
+         prefetches of 64 bytes, which raise B6 from 89 to 281. Letters after numbers: p published, c computed."
     );
     let limits = [
         ONLY_IN_PICTURES,
         "That prefetching saves the same share of each block is an assumption; figure 4.5 was measured with another cache policy.",
-        "The bytes that are saved by inserting 3 % of the Data only are unknown and not taken off.",
+        "The bytes saved by inserting only 3 % of the Data are unknown and not subtracted.",
     ];
     blocks(&Router::optimised(), 1, true, difference, &limits)
 }
@@ -199,13 +199,13 @@ pub(crate) fn figure_6_9(_: &mut Context<'_>) -> Result<Report, ReproduceError> 
     let own = Router::optimised().cycles.average(HIT_RATES[1].value(), INSERTION_RATES[1].value());
     let needed = least_of((0.0, 2.0 * own), |cycles| (study.saving_percent(cycles) - REDUCTION_PERCENT.value()).abs());
     let difference = format!(
-        "The printed saving does not follow from tables 5.1 and 5.2 alone. With the savings of prefetching (figure 4.5) it nearly does: \
-         the optimised router then takes {own:.0} cycles on average, and {needed:.0} would give the printed {} % exactly. Its cycles \
-         by block, which decide, are only in a picture (figure-6.8).",
+        "The printed saving does not follow from tables 5.1 and 5.2 alone. With the savings of prefetching (figure \
+         4.5) it nearly does: the optimised router then needs {own:.0} cycles on average, and {needed:.0} would give \
+         exactly the printed {} %. Its actual cycles by block are only in a picture (figure-6.8).",
         REDUCTION_PERCENT.value()
     );
     let limits = [
-        "The curves of the figure are printed without numbers, but for the saving at the highest rate.",
+        "The curves of the figure are printed without numbers, except for the saving at the highest rate.",
         "Chassis: 34.20 W, see 'chassis-power'. Memory: bytes of table 3.1, see figure-6.7.",
     ];
     let report = Report::new(columns, rows, difference).with_charts([chart]);
@@ -249,11 +249,12 @@ pub(crate) fn figure_6_10(_: &mut Context<'_>) -> Result<Report, ReproduceError>
         Column::published("less, %"),
         Column::computed("less when optimised, %"),
     ];
-    let difference = "The bars are printed without numbers. As the text says, the processor takes most of what depends on load, and nearly \
-                      all of the saving is its; memory and network cards take little.";
+    let difference = "The bars are printed without numbers. As the text says, the processor accounts for most of the \
+        load-dependent power and for nearly all of the saving; memory and network cards need little.";
     let limits = [
-        "Memory: bytes by kind of packet of table 3.1, which has shorter packets; by block they are only in a picture.",
-        "Two network cards share the packets, so that they take together what one would.",
+        "Memory: bytes by kind of packet of table 3.1, which has shorter packets; bytes by block are only in a \
+         picture.",
+        "Two network cards share the packets, so together they need the energy of one.",
     ];
     let report = Report::new(columns, rows, difference).with_charts([chart]);
     Ok(report.with_conditions([ARITHMETIC.to_owned()]).with_limits(limits))

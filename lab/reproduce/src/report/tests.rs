@@ -48,19 +48,19 @@ fn json_tells_origins() {
 }
 
 #[test]
-#[should_panic(expected = "is not for the column cycles, measured")]
+#[should_panic(expected = "does not belong in column cycles, measured")]
 fn nothing_computed_stands_among_what_was_measured() {
     Report::new(vec![Column::measured("cycles")], row([Cell::Computed(4.0)]), "why");
 }
 
 #[test]
-#[should_panic(expected = "is not for the column cycles, measured")]
+#[should_panic(expected = "does not belong in column cycles, measured")]
 fn nothing_published_stands_among_what_was_measured() {
     Report::new(vec![Column::measured("cycles")], row([published::PACKET_CYCLES[0].into()]), "why");
 }
 
 #[test]
-#[should_panic(expected = "is not for the column cycles, published")]
+#[should_panic(expected = "does not belong in column cycles, published")]
 fn nothing_is_not_measured_among_what_was_published() {
     Report::new(vec![Column::published("cycles")], row([Cell::NotMeasured("why")]), "why");
 }
