@@ -64,11 +64,8 @@ pub struct Plan {
 
 /// Returns pkg-config's answer as words.
 pub(crate) fn pkg_config(what: &str) -> io::Result<Vec<String>> {
-    let missing = || {
-        io::Error::other(
-            "the headers of DPDK are missing, which are needed to measure: apt install libdpdk-dev pkg-config",
-        )
-    };
+    let missing =
+        || io::Error::other("measuring needs the DPDK headers, which are missing: apt install libdpdk-dev pkg-config");
     let output = Command::new("pkg-config").args([what, "libdpdk"]).output().map_err(|_| missing())?;
     if !output.status.success() {
         return Err(missing());
@@ -108,7 +105,7 @@ fn build(workshop: &Workshop, name: &str, text: &str, dpdk: bool) -> io::Result<
 pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
     let (_, text) = PROGRAMS.iter().find(|(other, _)| *other == name).ok_or_else(|| {
         let names: Vec<&str> = PROGRAMS.iter().map(|(name, _)| *name).collect();
-        io::Error::other(format!("there is no program '{name}' to measure; there are {}", names.join(", ")))
+        io::Error::other(format!("unknown program '{name}'; the programs are {}", names.join(", ")))
     })?;
     let workshop = Workshop::new(Build { native: true, ..Build::default() })?;
     for (file, text) in FILES {
@@ -147,7 +144,7 @@ pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
     }
     let output = command.output()?;
     if !output.status.success() {
-        let said = format!("{name} cannot be measured: {}", String::from_utf8_lossy(&output.stderr).trim());
+        let said = format!("cannot measure {name}: {}", String::from_utf8_lossy(&output.stderr).trim());
         let is_missing = output.status.code() == Some(EXIT_MISSING);
         return Err(if is_missing { Missing::error(said) } else { io::Error::other(said) });
     }
@@ -156,9 +153,9 @@ pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
         lines.push(serde_json::from_str::<Value>(line)?);
     }
     let mut lines = lines.into_iter();
-    let mut result = lines.next().ok_or_else(|| io::Error::other("nothing was measured"))?;
+    let mut result = lines.next().ok_or_else(|| io::Error::other("the measurement printed no results"))?;
     if result["swx_memory_missing"] == true {
-        left_out.push("DPDK's engine for P4 with tables of this size, for which there is too little memory".into());
+        left_out.push("DPDK's P4 engine with tables of this size: not enough memory".into());
     }
     result["left_out"] = left_out.into();
     result["program"] = name.into();
@@ -177,7 +174,7 @@ pub fn left_out(name: &str, missing: &Missing) -> Value {
 /// Formats a result as a table.
 pub fn table(result: &Value) -> String {
     if let Some(missing) = result["missing"].as_str() {
-        return format!("{}: left out: {missing}\n", result["program"].as_str().unwrap_or_default());
+        return format!("{}: skipped: {missing}\n", result["program"].as_str().unwrap_or_default());
     }
     let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
     let ways: Vec<&Value> = result["ways"].as_array().into_iter().flatten().collect();
@@ -206,12 +203,13 @@ pub fn table(result: &Value) -> String {
         );
     }
     for what in result["left_out"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        text += &format!("  left out: {what}\n");
+        text += &format!("  skipped: {what}\n");
     }
     let model = &result["model"];
     if !model.is_null() {
         text += &format!(
-            "  the model predicts bursts of {} and batches of {}: {:.1} % from the best when measured, which were {}\n",
+            "  the model predicts bursts of {} and batches of {}: measured {:.1} % slower than the best batch size, \
+             {}\n",
             model["burst"],
             model["batch"],
             number(&model["loss_percent"]),

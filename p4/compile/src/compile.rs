@@ -63,8 +63,8 @@ const RUNTIME: &[(&str, &str)] = &texts![
 const MAINS: [&str; 2] = ["host.c", "player.c"];
 
 /// What an encrypting program needs.
-const NO_CIPHER: &str = "the program encrypts packets; that needs the library intel-ipsec-mb, version 1.3 or newer, which there is for \
-                         processors of the kind x86-64: apt install libipsec-mb-dev";
+const NO_CIPHER: &str = "the program encrypts packets, which needs the library intel-ipsec-mb, version 1.3 or newer, \
+    on x86-64: apt install libipsec-mb-dev";
 
 /// An error: something is not installed. The text says what to install.
 #[derive(Debug, thiserror::Error)]
@@ -283,7 +283,7 @@ impl Workshop {
                     let text = String::from_utf8_lossy(&output.stderr);
                     let start: Vec<&str> = text.lines().take(12).collect();
                     return Err(io::Error::other(format!(
-                        "the C compiler {} refuses the code; please report this program:\n{}",
+                        "the C compiler {} rejects the generated code; please report this program:\n{}",
                         compiler.to_string_lossy(),
                         start.join("\n")
                     )));
@@ -291,7 +291,7 @@ impl Workshop {
             }
         }
         Err(io::Error::other(
-            "there is no C compiler: install one, for example with 'apt install gcc', or name it in the variable CC",
+            "no C compiler found: install one, for example with 'apt install gcc', or set the variable CC",
         ))
     }
 }

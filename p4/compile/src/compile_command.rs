@@ -69,7 +69,7 @@ pub fn batch(text: &str) -> Result<Batch, String> {
     match text.parse() {
         _ if text == "auto" => Ok(Batch::Auto),
         Ok(batch @ 1..=64) => Ok(Batch::Fixed(batch)),
-        _ => Err("a batch has 1 to 64 packets, or auto".into()),
+        _ => Err("a batch must have 1 to 64 packets, or be auto".into()),
     }
 }
 

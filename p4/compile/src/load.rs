@@ -49,6 +49,6 @@ pub fn text_of(name: &Path, text: Arc<str>, include: &[PathBuf]) -> Loaded {
 pub fn on_deep_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let handle = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work)?;
-        handle.join().map_err(|_| io::Error::other("the compiler failed; please report this program"))
+        handle.join().map_err(|_| io::Error::other("the compiler panicked; please report this program"))
     })
 }

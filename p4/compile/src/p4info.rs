@@ -44,11 +44,11 @@ fn ids(prefix: u32, wanted: &Wanted<'_>) -> Result<HashMap<String, u32>, String>
         let id = if chosen < own { prefix << ID_BITS | chosen } else { chosen };
         if id >> ID_BITS != prefix || id % own == 0 {
             return Err(format!(
-                "@id({chosen:#x}) of {name} does not fit: it begins with {prefix:#04x}, or is below {own:#x}"
+                "@id({chosen:#x}) of {name} is not valid: it must begin with {prefix:#04x}, or be below {own:#x}"
             ));
         }
         if !taken.insert(id) {
-            return Err(format!("@id({chosen:#x}) of {name} is that of another one of its kind"));
+            return Err(format!("@id({chosen:#x}) of {name} is already used by another object of its kind"));
         }
         ids.insert((*name).to_owned(), id);
     }
@@ -56,7 +56,7 @@ fn ids(prefix: u32, wanted: &Wanted<'_>) -> Result<HashMap<String, u32>, String>
         let first = hash(name);
         let free =
             (0..own).map(|step| prefix << ID_BITS | (first.wrapping_add(step) % own)).find(|id| !taken.contains(id));
-        let id = free.ok_or("there are too many names")?;
+        let id = free.ok_or("the program has too many names")?;
         taken.insert(id);
         ids.insert((*name).to_owned(), id);
     }
@@ -258,7 +258,7 @@ pub fn p4info(
         let tree = &program.controls[control].tables[table.owner.1];
         if wanted.entry(prefix::TABLE).or_default().insert(&table.path, tree.naming.id).is_some() {
             let path = &table.path;
-            return Err(format!("the control plane knows two tables as '{path}': give one of them another @name"));
+            return Err(format!("two tables have the control-plane name '{path}': give one of them another @name"));
         }
         for (action, listed) in described.actions.iter().zip(&tree.actions) {
             let id = function(program, control, &listed.action).and_then(|function| function.annotations.id);

@@ -65,8 +65,8 @@ impl Controllers {
     fn check(&self) -> io::Result<()> {
         match self.p4runtime {
             Some(address) if !address.ip().is_loopback() && !self.p4runtime_remote => Err(io::Error::other(format!(
-                "at {address} other machines could control the program, without a password: add --p4runtime-remote if that is wanted, or \
-                 listen at 127.0.0.1:{}",
+                "at {address}, other hosts could control the program without a password: allow that with \
+                 --p4runtime-remote, or listen at 127.0.0.1:{}",
                 address.port()
             ))),
             _ => Ok(()),
@@ -101,12 +101,12 @@ pub fn run(plan: &Plan) -> io::Result<bool> {
         if looked.elapsed() >= PORTS_PAUSE {
             looked = Instant::now();
             if let Some(port) = switch.gone() {
-                writeln!(io::stderr(), "namehop p4: port {}={} is gone", port.number, port.uri)?;
+                writeln!(io::stderr(), "namehop p4: port {}={} is down", port.number, port.uri)?;
                 well = false;
             }
         }
         if switch.has_failed() {
-            return Err(io::Error::other("a worker has ended by itself; please report this program"));
+            return Err(io::Error::other("a worker panicked; please report this program"));
         }
         if plan.report_seconds > 0 && reported.elapsed() >= Duration::from_secs(plan.report_seconds) {
             reported = Instant::now();
@@ -164,8 +164,8 @@ fn write_report(report: &Report, json: bool) -> io::Result<()> {
     for port in &report.ports {
         writeln!(
             output,
-            "port {} {} {}: received {} packets, {} bytes; sent {} packets, {} bytes; lost: output full {}, receive ring full {}, \
-             no buffer {}, malformed {}, send failed {}",
+            "port {} {} {}: received {} packets, {} bytes; sent {} packets, {} bytes; dropped: output full {}, receive \
+             ring full {}, no buffer {}, malformed {}, send failed {}",
             port.port,
             port.uri,
             if port.up { "up" } else { "down" },
@@ -182,7 +182,7 @@ fn write_report(report: &Report, json: bool) -> io::Result<()> {
     }
     writeln!(
         output,
-        "{}: {} bursts; dropped by the program {}, not ended {}, no buffer {}, oversized {}, no such port {}",
+        "{}: {} bursts; dropped: by the program {}, not terminated {}, no buffer {}, oversized {}, no such port {}",
         report.program, report.bursts, report.dropped, report.lost, report.no_buffer, report.oversized, report.no_port
     )?;
     for (worker, report) in report.batches.iter().enumerate() {
@@ -194,7 +194,7 @@ fn write_report(report: &Report, json: bool) -> io::Result<()> {
 /// Describes how a worker chose its batch size.
 fn batches(report: &BatchReport) -> String {
     if report.choices == 0 {
-        return format!("batches of up to {}; never 32 packets at once, so nothing was measured", report.batch);
+        return format!("batches of up to {}; not measured, because no burst had 32 packets", report.batch);
     }
     let measured: Vec<String> =
         report.measured.iter().map(|size| format!("{}: {:.0}", size.batch, size.cycles)).collect();
@@ -205,7 +205,7 @@ fn batches(report: &BatchReport) -> String {
         measured.join(", ")
     );
     if let (Some(batch), Some(loss)) = (report.model_batch, report.model_loss_percent) {
-        text += &format!("; the model predicts {batch}, {loss:.0} % from the best");
+        text += &format!("; the model predicts {batch}, {loss:.0} % slower than the best");
     }
     text
 }

@@ -142,7 +142,7 @@ pub fn arithmetic(
         Binary::BitAnd => left & right,
         Binary::BitOr => left | right,
         Binary::BitXor => left ^ right,
-        _ => return Err("no arithmetic operation"),
+        _ => return Err("this operator is not arithmetic"),
     };
     let Some((width, signed)) = ty else { return Ok(raw) };
     if matches!(operator, Binary::SaturatingAdd | Binary::SaturatingSub) {

@@ -358,7 +358,7 @@ fn a_program_that_is_wrong_leaves_nothing_behind() {
     fs::write(path("wrong.p4"), "control c() { apply { x = 1; } }").expect("written");
     let right = concat!(env!("CARGO_MANIFEST_DIR"), "/programs/l2.p4");
     let table = [
-        (path("wrong.p4"), path("out.so"), path("out.txt"), "there is no 'x' here"),
+        (path("wrong.p4"), path("out.so"), path("out.txt"), "there is no 'x' in this scope"),
         (path("missing.p4"), path("out.so"), path("out.txt"), "missing.p4"),
         (right.into(), path("none/out.so"), path("out.txt"), "none/out.so"),
         (right.into(), path("out.so"), path("none/out.txt"), "none/out.txt"),

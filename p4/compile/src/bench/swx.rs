@@ -13,8 +13,8 @@ use crate::compile::Workshop;
 const SPECIFICATIONS: [(&str, &str); 2] =
     [("l2", include_str!("../../programs/l2.spec")), ("flows", include_str!("../../programs/flows.spec"))];
 
-const NO_SOURCES: &str = "DPDK's engine for P4, whose C text needs private headers of DPDK: get its sources with 'apt-get source dpdk' \
-                          and name their folder with --dpdk-sources";
+const NO_SOURCES: &str = "DPDK's P4 engine: its C code needs private headers of DPDK; get the sources with 'apt-get \
+    source dpdk' and give their folder with --dpdk-sources";
 
 /// Writes the files that SWX needs for a program into the workshop. `entries` is the number of table entries; 0 leaves
 /// the specification's number. `sources` is DPDK's source folder, which has the private headers that the generated C
@@ -82,14 +82,14 @@ fn private_headers(sources: &Path) -> io::Result<PathBuf> {
     let version = fs::read_to_string(sources.join("VERSION")).unwrap_or_default();
     if !headers.join("rte_swx_pipeline_internal.h").exists() || version.is_empty() {
         return Err(io::Error::other(format!(
-            "{} has no sources of DPDK: get them with 'apt-get source dpdk'",
+            "{} contains no DPDK sources: get them with 'apt-get source dpdk'",
             sources.display()
         )));
     }
     let installed = pkg_config("--modversion")?.concat();
     if version.trim() != installed {
         return Err(io::Error::other(format!(
-            "the sources in {} are of DPDK {}, but {installed} is installed: get those of that version",
+            "the sources in {} are of DPDK {}, but {installed} is installed: get the sources of the installed version",
             sources.display(),
             version.trim()
         )));
@@ -121,7 +121,7 @@ mod tests {
             assert!(text.contains("action_send_run"), "{name}: {text}");
         }
         let refused = generate(&workshop, "struct").expect_err("no specification").to_string();
-        assert!(refused.contains("SWX refuses line 1"), "{refused}");
+        assert!(refused.contains("SWX rejects line 1"), "{refused}");
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
         let folder = folder.path();
         fs::create_dir_all(folder.join("lib/pipeline")).expect("a folder");
         let missing = private_headers(folder).expect_err("no sources").to_string();
-        assert!(missing.contains("has no sources of DPDK"), "{missing}");
+        assert!(missing.contains("contains no DPDK sources"), "{missing}");
         fs::write(folder.join("lib/pipeline/rte_swx_pipeline_internal.h"), "").expect("a file");
         fs::write(folder.join("VERSION"), "1.2.3\n").expect("a file");
         let other = private_headers(folder).expect_err("another version").to_string();

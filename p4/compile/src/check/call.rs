@@ -107,7 +107,7 @@ impl<'a> Checker<'a> {
                 self.static_assert(&arguments, span);
             }
             if &*name.text == "verify" && self.context.place != Place::Parser {
-                self.error("place", span, "'verify' is called in parsers only");
+                self.error("place", span, "'verify' can be called only in parsers");
             }
             if matches!(&*name.text, "aes_cbc_encrypt" | "aes_cbc_decrypt") {
                 self.cipher_place(name, span);
@@ -126,7 +126,7 @@ impl<'a> Checker<'a> {
             matches!(self.types.get(parameter.ty), Type::Extern { .. }) && self.types.show(parameter.ty) == "packet_out"
         });
         if self.context.place == Place::Parser || emits {
-            let message = format!("'{}' is called in controls before the deparser only", name.text);
+            let message = format!("'{}' can be called only in controls before the deparser", name.text);
             self.error_with_help("place", span, message, "call it in the ingress or egress control");
         }
     }
@@ -134,8 +134,8 @@ impl<'a> Checker<'a> {
     /// Reports a result type that cannot be inferred.
     pub(super) fn extern_result(&mut self, ty: Ty, name: &Name, span: Span) {
         if matches!(self.types.get(ty), Type::Variable(number) if !self.is_own_variable(*number)) {
-            let message = format!("the type that '{}' gives cannot be inferred", name.text);
-            self.error_with_help("type", span, message, format!("name it: {}<TYPE>(…)", name.text));
+            let message = format!("the result type of '{}' cannot be inferred", name.text);
+            self.error_with_help("type", span, message, format!("give it: {}<TYPE>(…)", name.text));
         }
     }
 
@@ -148,7 +148,7 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn no_candidate(&mut self, name: &Name, span: Span, count: usize) {
-        let message = format!("'{}' does not take {count} arguments like these", name.text);
+        let message = format!("no declaration of '{}' accepts these {count} arguments", name.text);
         self.error("call", span, message);
     }
 
@@ -161,7 +161,7 @@ impl<'a> Checker<'a> {
         match value.and_then(|value| self.constant(value)) {
             Some(value) if value.truth() => {}
             Some(_) => self.error("static_assert", span, "the assertion does not hold"),
-            None => self.error("constant", span, "what is asserted is not known when the program is compiled"),
+            None => self.error("constant", span, "the asserted condition is not a compile-time constant"),
         }
     }
 
@@ -173,7 +173,7 @@ impl<'a> Checker<'a> {
         span: Span,
     ) -> Expr {
         if matches!(self.context.place, Place::Function | Place::Parser) {
-            self.error("place", span, "actions are called in controls and in other actions only");
+            self.error("place", span, "actions can be called only in controls and in other actions");
         }
         let given = self.given(arguments);
         let name = Name { text: "the action".into(), span };
@@ -198,7 +198,7 @@ impl<'a> Checker<'a> {
     ) -> Option<(Vec<Argument>, Bindings)> {
         if !explicit.is_empty() && explicit.len() != signature.variables.len() {
             let (wanted, given) = (signature.variables.len(), explicit.len());
-            self.error("type", span, format!("'{}' takes {wanted} types as arguments, not {given}", name.text));
+            self.error("type", span, format!("'{}' takes {wanted} type arguments, not {given}", name.text));
             return None;
         }
         for (variable, ty) in signature.variables.iter().zip(explicit) {
@@ -213,7 +213,8 @@ impl<'a> Checker<'a> {
                 None => Some(place),
             };
             let Some(slot) = place.and_then(|place| ordered.get_mut(place)) else {
-                let text = argument.name.as_ref().map_or("one too many".into(), |name| format!("'{}'", name.text));
+                let text =
+                    argument.name.as_ref().map_or("too many arguments".into(), |name| format!("'{}'", name.text));
                 self.error(
                     "call",
                     argument.span,
@@ -222,7 +223,7 @@ impl<'a> Checker<'a> {
                 return None;
             };
             if slot.is_some() {
-                self.error("call", argument.span, "this parameter has an argument already");
+                self.error("call", argument.span, "this parameter already has an argument");
                 return None;
             }
             *slot = Some(argument);
@@ -240,7 +241,7 @@ impl<'a> Checker<'a> {
         {
             let variable = self.types.variables[signature.variables[place] as usize].clone();
             let message = format!("the type {variable} of '{}' cannot be inferred", name.text);
-            self.error_with_help("type", span, message, "name it between '<' and '>'");
+            self.error_with_help("type", span, message, "give it between '<' and '>'");
             return None;
         }
         let mut list = Vec::new();
@@ -250,7 +251,7 @@ impl<'a> Checker<'a> {
                 Some(Given { value: Some(value), .. }) => {
                     if ty == Types::INT && parameter.ty != Types::INT && parameter.direction != Direction::None {
                         let help = "cast it, as in (bit<16>)(…), or write a width, as in 16w1";
-                        self.error_with_help("type", value.span, "the width of this number is not known", help);
+                        self.error_with_help("type", value.span, "the width of this number is unknown", help);
                         return None;
                     }
                     Some(self.argument(parameter, ty, value))
@@ -258,7 +259,12 @@ impl<'a> Checker<'a> {
                 Some(Given { value: None, span, .. }) => {
                     let object = !matches!(parameter.direction, Direction::Out);
                     if object && !self.is_package(signature) {
-                        self.error_with_help("call", span, "'_' is no value", "it stands for an 'out' argument only");
+                        self.error_with_help(
+                            "call",
+                            span,
+                            "'_' is not a value",
+                            "it can stand only for an 'out' argument",
+                        );
                     }
                     None
                 }
@@ -293,12 +299,13 @@ impl<'a> Checker<'a> {
                     "type",
                     span,
                     message,
-                    "what is written to must have exactly the type of the parameter",
+                    "an argument that is written to must have exactly the type of the parameter",
                 );
                 return self.unknown(span);
             }
             if value.ty != Types::UNKNOWN && !self.is_writable(&value) {
-                let message = format!("the parameter '{}' is written to, but this cannot be", parameter.name);
+                let message =
+                    format!("the parameter '{}' is written to, but this argument is not assignable", parameter.name);
                 self.error("direction", span, message);
             }
             return value;

@@ -38,7 +38,7 @@ impl Checker<'_> {
                 return self.parts_as(expr, to);
             }
             _ => {
-                let message = format!("{} is needed here, not {}", self.types.show(to), self.types.show(expr.ty));
+                let message = format!("expected {}, found {}", self.types.show(to), self.types.show(expr.ty));
                 let help = self.cast_help(expr.ty, to);
                 let diagnostic = self.diagnostics.error("type", span, message);
                 if let Some(help) = help {
@@ -76,7 +76,11 @@ impl Checker<'_> {
         };
         let ExprKind::Parts(parts) = expr.kind else { return self.unknown(span) };
         if self.types.is_kind(to, StructKind::Union) {
-            self.error("type", span, "a header union has no list of values; assign one of its headers");
+            self.error(
+                "type",
+                span,
+                "a header union cannot be assigned from a list of values; assign one of its headers",
+            );
             return self.unknown(span);
         }
         let wanted: Vec<Ty> = match self.types.get(to).clone() {
@@ -85,7 +89,7 @@ impl Checker<'_> {
             _ => match self.types.components(to) {
                 Some(components) => components,
                 None => {
-                    let message = format!("{} has no list of values", self.types.show(to));
+                    let message = format!("{} cannot be assigned from a list of values", self.types.show(to));
                     self.error("type", span, message);
                     return self.unknown(span);
                 }
@@ -122,7 +126,7 @@ impl Checker<'_> {
         let stack = matches!(self.types.get(to), Type::Stack(..));
         if missing > 0 && !partial && !(stack && missing < wanted.len()) && given.len() == wanted.len() {
             let message = format!("{missing} values of {} are missing", self.types.show(to));
-            self.error_with_help("type", span, message, "'...' at the end stands for defaults");
+            self.error_with_help("type", span, message, "'...' at the end fills in defaults");
             return self.unknown(span);
         }
         let parts = given
@@ -190,7 +194,7 @@ impl Checker<'_> {
         };
         if !fine {
             let message = format!("{} cannot be cast to {}", self.types.show(expr.ty), self.types.show(to));
-            let help = "change either the width or the sign, one after the other, as in (bit<8>)(int<8>)x";
+            let help = "change the width and the sign in two casts, as in (bit<8>)(int<8>)x";
             self.error_with_help("cast", span, message, help);
             return self.unknown(span);
         }

@@ -18,8 +18,9 @@ impl<'a> Checker<'a> {
         match &declaration.kind {
             DeclarationKind::Constant { ty, value } => self.constant_declaration(name, ty, value),
             DeclarationKind::Variable { .. } => {
-                let help = "variables live in parsers, controls, actions and functions; write 'const' for a constant";
-                self.error_with_help("place", name.span, "there are no variables at the top level", help);
+                let help =
+                    "declare variables in parsers, controls, actions and functions; write 'const' for a constant";
+                self.error_with_help("place", name.span, "variables cannot be declared at the top level", help);
             }
             DeclarationKind::Instance { ty, arguments, methods } => {
                 self.instance_declaration(declaration, ty, arguments, methods);
@@ -35,13 +36,13 @@ impl<'a> Checker<'a> {
                     Type::Unknown | Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::New(_) | Type::Varbit(_)
                 );
                 if !fine {
-                    let message = format!("a new type cannot be made of {}", self.types.show(inner));
+                    let message = format!("a new type cannot be based on {}", self.types.show(inner));
                     self.error("type", written.span, message);
                 }
                 self.types.new_types.push((name.text.clone(), inner));
                 let ty = self.types.of(Type::New(self.types.new_types.len() - 1));
                 let ty = if self.types.is_too_large(ty) {
-                    self.error("limit", written.span, "new types are made of each other too deep");
+                    self.error("limit", written.span, "new types are nested too deeply");
                     Types::UNKNOWN
                 } else {
                     ty
@@ -61,7 +62,7 @@ impl<'a> Checker<'a> {
             DeclarationKind::Errors { members } => {
                 for member in self.distinct(members) {
                     if self.types.errors.contains(&member) {
-                        self.error("duplicate", name.span, format!("the error {member} is declared already"));
+                        self.error("duplicate", name.span, format!("the error {member} is already declared"));
                     }
                     self.types.errors.push(member);
                 }
@@ -112,7 +113,7 @@ impl<'a> Checker<'a> {
                 self.declare(name, Entity::Type(TypeEntity::Package(number)));
             }
             DeclarationKind::Table(_) | DeclarationKind::ValueSet { .. } => {
-                self.error("place", name.span, "this is declared in a parser or control only");
+                self.error("place", name.span, "this can be declared only in a parser or control");
             }
         }
     }
@@ -134,8 +135,8 @@ impl<'a> Checker<'a> {
         let value = self.expression(value);
         let value = self.coerce(value, ty);
         if value.ty != Types::UNKNOWN && self.constant(&value).is_none() {
-            let help = "only literals, other constants and what is computed from them is constant";
-            self.error_with_help("constant", value.span, "the value is not known when the program is compiled", help);
+            let help = "only literals, other constants and expressions of them are constant";
+            self.error_with_help("constant", value.span, "the value is not a compile-time constant", help);
         }
         self.declare(name, Entity::Const(value));
     }
@@ -164,7 +165,7 @@ impl<'a> Checker<'a> {
             let value = self.coerce(value, ty);
             let constant = self.constant(&value);
             if constant.is_none() && value.ty != Types::UNKNOWN {
-                self.error("constant", value.span, "the value of an enum's member is a constant");
+                self.error("constant", value.span, "the value of an enum member must be a constant");
             }
             if let Some((_, values)) = &mut self.types.enums[number].representation {
                 values.push(constant.unwrap_or(Value::Int(0.into())));
@@ -231,8 +232,8 @@ impl<'a> Checker<'a> {
         match self.constant(&value) {
             Some(Value::Int(number)) => Some(number),
             _ => {
-                let help = "only literals, other constants and what is computed from them is constant";
-                self.error_with_help("constant", value.span, "a constant integer is needed here", help);
+                let help = "only literals, other constants and expressions of them are constant";
+                self.error_with_help("constant", value.span, "expected a constant integer", help);
                 None
             }
         }
@@ -243,7 +244,7 @@ impl<'a> Checker<'a> {
         let value = self.constant_int(expr)?;
         let number = value.to_u64();
         if number.is_none() {
-            self.error("constant", expr.span, format!("{value} is out of range here"));
+            self.error("constant", expr.span, format!("{value} is out of range"));
         }
         number
     }

@@ -32,7 +32,7 @@ impl<'a> Checker<'a> {
             Syntax::Type(ty) => {
                 let ty = self.type_of(ty);
                 if ty != Types::UNKNOWN {
-                    let message = format!("{} is a type; a value is needed here", self.types.show(ty));
+                    let message = format!("expected a value, found the type {}", self.types.show(ty));
                     self.error("type", span, message);
                 }
                 self.unknown(span)
@@ -53,7 +53,7 @@ impl<'a> Checker<'a> {
                 match (low, width) {
                     (Some(low), Some(width)) if width > 0 => self.slice(base, low.saturating_add(width - 1), low, span),
                     (Some(_), Some(_)) => {
-                        self.error("slice", span, "a slice has at least one bit");
+                        self.error("slice", span, "a slice must have at least one bit");
                         self.unknown(span)
                     }
                     _ => self.unknown(span),
@@ -77,7 +77,7 @@ impl<'a> Checker<'a> {
                 if yes.ty == Types::INT {
                     let Some(Value::Bool(choice)) = self.constant(&condition) else {
                         let help = "give one of the two numbers a width, as in 8w1";
-                        self.error_with_help("type", span, "the width of this number is not known", help);
+                        self.error_with_help("type", span, "the width of this number is unknown", help);
                         return self.unknown(span);
                     };
                     return if choice { yes } else { no };
@@ -136,7 +136,7 @@ impl<'a> Checker<'a> {
 
     fn parts(&mut self, parts: Vec<Expr>, ty: Ty, rest: bool, span: Span) -> Expr {
         if self.types.is_too_large(ty) {
-            self.error("limit", span, format!("a list has at most {MAX_LEAVES} parts"));
+            self.error("limit", span, format!("a list must have at most {MAX_LEAVES} parts"));
             return self.unknown(span);
         }
         let ty = if rest { self.types.of(Type::Partial(ty)) } else { ty };
@@ -156,19 +156,19 @@ impl<'a> Checker<'a> {
                 (ExprKind::DontCare, ty)
             }
             Some(Entity::Type(_)) => {
-                self.error("type", span, format!("'{}' is a type; a value is needed here", name.text));
+                self.error("type", span, format!("expected a value, found the type '{}'", name.text));
                 return self.unknown(span);
             }
             Some(Entity::Functions(_) | Entity::Action(_) | Entity::GlobalAction(_)) => {
-                let message = format!("'{}' is called with '(…)'; it is no value", name.text);
+                let message = format!("'{}' is not a value; call it with '(…)'", name.text);
                 self.error("type", span, message);
                 return self.unknown(span);
             }
             None => {
-                let message = format!("there is no '{}' here", name.text);
+                let message = format!("there is no '{}' in this scope", name.text);
                 let help = match self.similar(&name.text) {
                     Some(similar) => format!("did you mean '{similar}'?"),
-                    None => "names are declared before they are used".into(),
+                    None => "names must be declared before they are used".into(),
                 };
                 self.error_with_help("unknown", span, message, help);
                 return self.unknown(span);
@@ -205,7 +205,7 @@ impl<'a> Checker<'a> {
                 if let Some(Value::Int(number)) = self.constant(&index)
                     && (number < 0.into() || number >= size.into())
                 {
-                    let message = format!("index {number} is outside of an array of {size}");
+                    let message = format!("index {number} is out of range for an array of {size}");
                     self.error("index", index.span, message);
                     return self.unknown(span);
                 }
@@ -213,7 +213,7 @@ impl<'a> Checker<'a> {
             }
             Type::Tuple(elements) => {
                 let Some(Value::Int(number)) = self.constant(&index) else {
-                    self.error("constant", index.span, "the index of a tuple is a constant");
+                    self.error("constant", index.span, "the index of a tuple must be a constant");
                     return self.unknown(span);
                 };
                 let number = number.to_usize().unwrap_or(usize::MAX);
@@ -240,7 +240,7 @@ impl<'a> Checker<'a> {
         if stripped == Types::UNKNOWN || stripped == Types::INT || self.types.representation(stripped).is_some() {
             return index;
         }
-        let message = format!("an index is an integer, not {}", self.types.show(index.ty));
+        let message = format!("an index must be an integer, not {}", self.types.show(index.ty));
         self.error("type", index.span, message);
         self.unknown(index.span)
     }
@@ -255,7 +255,7 @@ impl<'a> Checker<'a> {
             return self.unknown(span);
         };
         if low > high || high >= u64::from(width) {
-            let message = format!("bits {high} to {low} are no slice of a value of {width} bits");
+            let message = format!("bits {high} to {low} are not a slice of a value of {width} bits");
             self.error_with_help("slice", span, message, "write [HIGHEST:LOWEST], counted from 0");
             return self.unknown(span);
         }

@@ -27,11 +27,11 @@ impl<'a> Checker<'a> {
         instance.naming = self.naming(declaration);
         if self.context.place == Place::Top {
             if matches!(instance.class, Class::Parser(_) | Class::Control(_)) {
-                let help = "declare it inside of the parser or control that applies it";
+                let help = "declare it inside the parser or control that applies it";
                 self.error_with_help(
                     "place",
                     name.span,
-                    "parsers and controls have no instances at the top level",
+                    "parsers and controls cannot be instantiated at the top level",
                     help,
                 );
             }
@@ -49,7 +49,7 @@ impl<'a> Checker<'a> {
     /// `T(arguments)` or `T<A>(arguments)`
     pub(super) fn construct(&mut self, written: &'a TypeRef, arguments: &'a [ast::Argument], span: Span) -> Expr {
         let TypeKind::Named { name, arguments: types, .. } = &written.kind else {
-            self.error("type", written.span, "there are no instances of this type");
+            self.error("type", written.span, "this type cannot be instantiated");
             return self.unknown(span);
         };
         let (number, explicit) = match self.type_entity(written) {
@@ -64,13 +64,13 @@ impl<'a> Checker<'a> {
                 | Type::Package { declaration, arguments } => (declaration, arguments),
                 Type::Unknown => return self.unknown(span),
                 _ => {
-                    let message = format!("there are no instances of {}", self.types.show(ty));
+                    let message = format!("{} cannot be instantiated", self.types.show(ty));
                     self.error_with_help("type", span, message, "write a cast as (TYPE)(…)");
                     return self.unknown(span);
                 }
             },
             Some(TypeEntity::Struct(_)) => {
-                self.error_with_help("type", span, "there are no instances of structs", "write a list: {…}");
+                self.error_with_help("type", span, "structs cannot be instantiated", "write a list: {…}");
                 return self.unknown(span);
             }
             Some(
@@ -118,7 +118,7 @@ impl<'a> Checker<'a> {
                     || self.constant(argument).is_some()
                     || argument.ty == Types::UNKNOWN;
             if !fixed && !self.depends_on_constructor(argument) {
-                self.error("constant", argument.span, "the arguments of constructors are constants");
+                self.error("constant", argument.span, "constructor arguments must be constants");
             }
         }
         let declaration = &self.program[number];
@@ -152,7 +152,7 @@ impl<'a> Checker<'a> {
     }
 
     fn no_body(&mut self, name: &Name, span: Span) -> Expr {
-        let message = format!("'{}' has no body, so there are no instances of it", name.text);
+        let message = format!("'{}' has no body and cannot be instantiated", name.text);
         self.error("type", span, message);
         self.unknown(span)
     }

@@ -49,8 +49,8 @@ impl<'a> Checker<'a> {
                     "last" if in_parser => (ExprKind::Last(base), element),
                     "lastIndex" if in_parser => (ExprKind::LastIndex(base), bits32),
                     "next" | "last" | "lastIndex" => {
-                        let message = format!("'{}' is for parsers only", name.text);
-                        self.error_with_help("place", name.span, message, "name an element by its index");
+                        let message = format!("'{}' can be used only in parsers", name.text);
+                        self.error_with_help("place", name.span, message, "select an element by its index");
                         return self.unknown(span);
                     }
                     _ => return self.no_member(base.ty, name),
@@ -67,7 +67,7 @@ impl<'a> Checker<'a> {
                         Expr { kind, ty: Types::BOOL, span }
                     }
                     "action_run" => {
-                        self.error("place", name.span, "'action_run' is for 'switch' only");
+                        self.error("place", name.span, "'action_run' can be used only in 'switch'");
                         self.unknown(span)
                     }
                     _ => self.no_member(base.ty, name),
@@ -148,7 +148,7 @@ impl<'a> Checker<'a> {
                     self.error("call", span, "a table is applied without arguments");
                 }
                 if self.context.place != Place::Control {
-                    self.error("place", span, "tables are applied in the body of a control only");
+                    self.error("place", span, "tables can be applied only in the body of a control");
                 }
                 let ty = self.types.of(Type::Applied(number));
                 let call = Call { target: Target::Table(number), arguments: Vec::new(), span };
@@ -244,7 +244,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a call has these parts")]
+    #[expect(clippy::too_many_arguments, reason = "these are the parts of a method call")]
     fn object_method(
         &mut self,
         object: Expr,
@@ -282,7 +282,7 @@ impl<'a> Checker<'a> {
         let class = self.types.names.get(&declaration).cloned().unwrap_or_else(|| "".into());
         let in_packet = &*class == "packet_in";
         if in_packet && self.context.place != Place::Parser {
-            self.error("place", span, "packets are read in parsers only");
+            self.error("place", span, "packets can be read only in parsers");
         }
         if in_packet && &*name.text == "extract" {
             self.extracted(&arguments, span);
@@ -315,7 +315,7 @@ impl<'a> Checker<'a> {
         let varbits = fields.iter().filter(|ty| matches!(self.types.get(**ty), Type::Varbit(_))).count();
         if varbits != arguments.len() - 1 {
             let help =
-                "extract(header) is for headers without varbit, extract(header, bits) for those with exactly one";
+                "extract(header) needs a header without varbit fields, extract(header, bits) one with exactly one";
             let message = format!("the header has {varbits} fields of type varbit");
             self.error_with_help("type", span, message, help);
         }
@@ -330,7 +330,7 @@ impl<'a> Checker<'a> {
         };
         let wanted = if parser { Place::Parser } else { Place::Control };
         if self.context.place != wanted {
-            self.error("place", span, "parsers are applied in parsers and controls in controls only");
+            self.error("place", span, "parsers can be applied only in parsers, and controls only in controls");
         }
         let signature = self.apply_signature(declaration);
         let bindings: Bindings = signature.variables.iter().copied().zip(class).collect();

@@ -37,7 +37,7 @@ impl Checker<'_> {
             None => format!("{owner}.{own}"),
         };
         if !taken.insert(full.clone()) {
-            let message = format!("the control plane knows another {kind} as '{full}'");
+            let message = format!("another {kind} has the control-plane name '{full}'");
             self.error_with_help("duplicate", declaration.name.span, message, "give one of them another @name");
         }
     }

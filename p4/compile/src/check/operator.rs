@@ -163,11 +163,12 @@ impl Checker<'_> {
         };
         if !fine || negative {
             let message = if negative {
-                "the distance of a shift is negative".into()
+                "the shift distance is negative".into()
             } else {
                 format!("{} cannot be shifted by {}", self.types.show(left.ty), self.types.show(right.ty))
             };
-            let help = "the distance is an unsigned number; a value without a width can be shifted by a constant only";
+            let help =
+                "the distance must be an unsigned number; a value without a width can be shifted only by a constant";
             self.error_with_help("shift", span, message, help);
             return self.unknown(span);
         }

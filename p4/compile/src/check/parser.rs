@@ -43,12 +43,12 @@ impl<'a> Checker<'a> {
         for (place, state) in states.iter().enumerate() {
             let text = &state.name.text;
             if matches!(&**text, "accept" | "reject") || names.insert(text.clone(), place).is_some() {
-                self.error("duplicate", state.name.span, format!("there is a state '{text}' already"));
+                self.error("duplicate", state.name.span, format!("the state '{text}' already exists"));
             }
         }
         let start = names.get("start").copied();
         if start.is_none() {
-            let help = "parsing starts there: state start { … }";
+            let help = "add the state in which parsing starts: state start { … }";
             self.error_with_help("state", declaration.name.span, "the parser has no state 'start'", help);
         }
         let mut list = Vec::new();
@@ -66,8 +66,8 @@ impl<'a> Checker<'a> {
         let shell = Shell { init, ..context.shell.unwrap_or_default() };
         let start = start.map_or(Next::Reject, Next::State);
         if !ends(&list, start) {
-            let help = "some state has to go on with 'accept' or 'reject'";
-            self.error_with_help("state", declaration.name.span, "the parser never comes to an end", help);
+            let help = "at least one state must transition to 'accept' or 'reject'";
+            self.error_with_help("state", declaration.name.span, "the parser never terminates", help);
         }
         self.parsers.push(tree::Parser { shell, value_sets: context.value_sets, states: list, start });
         self.specific_parsers.insert(key, self.parsers.len() - 1);
@@ -90,12 +90,12 @@ impl<'a> Checker<'a> {
         };
         for (name, ty, kind) in &fields {
             if !matches!(&**kind, "exact" | "ternary" | "lpm" | "range" | "optional") {
-                self.error("unknown", span, format!("the field '{name}' is matched as '{kind}', which is not known"));
+                self.error("unknown", span, format!("unknown match kind '{kind}' of the field '{name}'"));
             }
             let fine = self.types.width(*ty).is_some() && self.types.components(*ty).is_none()
                 || matches!(self.types.get(self.types.stripped(*ty)), Type::Enum(_) | Type::Error | Type::Unknown);
             if !fine {
-                let message = format!("a value set has values of type {}", self.types.show(*ty));
+                let message = format!("a value set cannot have values of type {}", self.types.show(*ty));
                 self.error("type", span, message);
             }
         }
@@ -126,7 +126,7 @@ impl<'a> Checker<'a> {
                     let key = self.expression(key);
                     if key.ty == Types::INT {
                         let help = "cast it, as in (bit<8>)(…)";
-                        self.error_with_help("type", key.span, "the width of this number is not known", help);
+                        self.error_with_help("type", key.span, "the width of this number is unknown", help);
                     }
                     list.push(key);
                 }
@@ -169,7 +169,7 @@ impl<'a> Checker<'a> {
         }
         if elements.len() != types.len() {
             let (given, wanted) = (elements.len(), types.len());
-            self.error("select", written.span, format!("{wanted} sets are needed here, not {given}"));
+            self.error("select", written.span, format!("expected {wanted} sets, found {given}"));
             return Vec::new();
         }
         elements.into_iter().zip(types).map(|(element, ty)| self.key_set(element, *ty)).collect()
@@ -181,8 +181,8 @@ impl<'a> Checker<'a> {
             self.error_with_help(
                 "select",
                 set.span,
-                "nothing is called in a set",
-                "call it before, and keep its result",
+                "a set must not contain a call",
+                "call it before and store the result in a variable",
             );
         }
         match set.kind {
@@ -191,7 +191,7 @@ impl<'a> Checker<'a> {
                     || self.types.components(set.ty).is_some_and(|components| components == [ty])
                     || set.ty == Types::UNKNOWN;
                 if !fits {
-                    let message = format!("the value set is of {}", self.types.show(set.ty));
+                    let message = format!("the value set has type {}", self.types.show(set.ty));
                     self.error("type", set.span, message);
                 }
                 set

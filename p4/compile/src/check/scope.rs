@@ -96,7 +96,7 @@ impl Checker<'_> {
         if let Some(scope) = self.context.scopes.last_mut() {
             if scope.insert(name.text.clone(), entity).is_some() {
                 self.diagnostics
-                    .error("duplicate", name.span, format!("'{}' is declared already in this place", name.text))
+                    .error("duplicate", name.span, format!("'{}' is already declared in this scope", name.text))
                     .help("choose another name");
             }
             return;
@@ -109,7 +109,7 @@ impl Checker<'_> {
         declared.push((number, entity));
         if clash {
             self.diagnostics
-                .error("duplicate", name.span, format!("'{}' is declared already", name.text))
+                .error("duplicate", name.span, format!("'{}' is already declared", name.text))
                 .help("choose another name");
         }
     }

@@ -25,12 +25,12 @@ impl<'a> Checker<'a> {
             let ty = self.type_of(&parameter.ty);
             let span = parameter.name.span;
             if list.iter().any(|other| other.name == parameter.name.text) {
-                self.error("duplicate", span, format!("there are two parameters '{}'", parameter.name.text));
+                self.error("duplicate", span, format!("two parameters have the name '{}'", parameter.name.text));
             }
             let object = matches!(self.types.get(ty), Type::Extern { .. } | Type::Parser { .. } | Type::Control { .. });
             if parameter.direction != Direction::None && (object || ty == Types::STRING) {
-                let message = format!("a parameter of type {} has no direction", self.types.show(ty));
-                self.error_with_help("direction", span, message, "leave 'in', 'out' or 'inout' out");
+                let message = format!("a parameter of type {} cannot have a direction", self.types.show(ty));
+                self.error_with_help("direction", span, message, "remove 'in', 'out' or 'inout'");
             }
             if ty == Types::INT && parameter.direction != Direction::None || ty == Types::VOID || ty == Types::DONT_CARE
             {
@@ -42,7 +42,11 @@ impl<'a> Checker<'a> {
                 self.coerce(value, ty)
             });
             if default.is_some() && matches!(parameter.direction, Direction::Out | Direction::InOut) {
-                self.error("direction", span, "only parameters that are 'in' or without direction have defaults");
+                self.error(
+                    "direction",
+                    span,
+                    "only 'in' parameters and parameters without direction can have defaults",
+                );
             }
             list.push(Parameter {
                 name: parameter.name.text.clone(),

@@ -30,7 +30,7 @@ impl<'a> Checker<'a> {
             }
             let Some(body) = body else { return Vec::new() };
             if returns != Types::VOID && !always_returns(&body.statements) {
-                let message = format!("'{}' does not return a value on all ways through it", name.text);
+                let message = format!("'{}' does not return a value on every path", name.text);
                 checker.error_with_help("return", name.span, message, "end it with 'return VALUE;'");
             }
             checker.block(body)
@@ -56,11 +56,11 @@ impl<'a> Checker<'a> {
         let mut runtime = false;
         for (written, parameter) in written.iter().zip(&parameters) {
             if runtime && parameter.direction != Direction::None {
-                let help = "parameters that the control plane sets come last";
+                let help = "parameters set by the control plane must come last";
                 self.error_with_help(
                     "direction",
                     written.name.span,
-                    "a parameter with a direction comes too late",
+                    "a parameter with a direction follows one set by the control plane",
                     help,
                 );
             }
@@ -122,13 +122,13 @@ impl<'a> Checker<'a> {
             Syntax::Return(value) => self.returns(value.as_ref(), span, list),
             Syntax::Exit => {
                 if matches!(self.context.place, Place::Function | Place::Parser) {
-                    self.error("place", span, "'exit' ends controls and actions only");
+                    self.error("place", span, "'exit' can be used only in controls and actions");
                 }
                 list.push(Statement::Exit);
             }
             Syntax::Break | Syntax::Continue => {
                 if self.context.loops == 0 {
-                    self.error("place", span, "there is no loop around this");
+                    self.error("place", span, "this statement is outside of a loop");
                 }
                 let leave = matches!(statement.kind, Syntax::Break);
                 list.push(if leave { Statement::Break } else { Statement::Continue });
@@ -191,7 +191,7 @@ impl<'a> Checker<'a> {
                     Type::Tuple(elements) if !elements.is_empty() => target.ty,
                     Type::Unknown => Types::UNKNOWN,
                     _ => {
-                        let message = format!("{} has no elements to go through", self.types.show(collection.ty));
+                        let message = format!("{} cannot be iterated", self.types.show(collection.ty));
                         self.error("type", span, message);
                         return;
                     }
@@ -211,12 +211,12 @@ impl<'a> Checker<'a> {
             return;
         }
         if !self.is_writable(&target) {
-            let help = "constants, 'in' parameters, parameters without direction and results cannot be";
+            let help = "constants, 'in' parameters, parameters without direction and results cannot be assigned to";
             self.error_with_help("assign", target.span, "this cannot be assigned to", help);
             return;
         }
         if matches!(self.types.get(target.ty), Type::Extern { .. } | Type::Parser { .. } | Type::Control { .. }) {
-            self.error("assign", target.span, "instances are not assigned");
+            self.error("assign", target.span, "instances cannot be assigned");
             return;
         }
         let Some(operator) = operator else {
@@ -236,11 +236,11 @@ impl<'a> Checker<'a> {
     fn returns(&mut self, value: Option<&'a ast::Expr>, span: Span, list: &mut Vec<Statement>) {
         let returns = self.context.returns.unwrap_or(Types::VOID);
         if self.context.place == Place::Parser {
-            self.error_with_help("place", span, "there is no 'return' in parsers", "use 'transition accept;'");
+            self.error_with_help("place", span, "'return' cannot be used in parsers", "use 'transition accept;'");
         }
         let value = match value {
             None if returns != Types::VOID => {
-                let message = format!("a value of type {} is returned here", self.types.show(returns));
+                let message = format!("this must return a value of type {}", self.types.show(returns));
                 self.error("return", span, message);
                 None
             }
@@ -248,7 +248,7 @@ impl<'a> Checker<'a> {
             Some(value) => {
                 let value = self.expression(value);
                 if returns == Types::VOID {
-                    self.error("return", span, "nothing is returned here");
+                    self.error("return", span, "this function returns no value");
                     return;
                 }
                 Some(self.coerce(value, returns))
@@ -279,7 +279,7 @@ impl<'a> Checker<'a> {
                     let message = format!("a variable cannot have the type {}", self.types.show(ty));
                     let help = match self.types.get(ty) {
                         Type::Int => "give it a width, as in bit<32>",
-                        _ => "instances are declared with '(…)' behind their type",
+                        _ => "declare an instance with '(…)' after its type",
                     };
                     self.error_with_help("type", written.span, message, help);
                 }
@@ -301,12 +301,12 @@ impl<'a> Checker<'a> {
             }
             DeclarationKind::Instance { ty, arguments, methods } => {
                 if matches!(self.context.place, Place::Function | Place::Action) {
-                    self.error("place", name.span, "there are no instances in functions and actions");
+                    self.error("place", name.span, "functions and actions cannot contain instances");
                     return;
                 }
                 self.instance_declaration(declaration, ty, arguments, methods);
             }
-            _ => self.error("place", name.span, "this is not declared here"),
+            _ => self.error("place", name.span, "this cannot be declared here"),
         }
     }
 
@@ -326,13 +326,13 @@ impl<'a> Checker<'a> {
                         Some(ast::Expr { kind: ast::ExprKind::Name { name, .. }, .. }) => {
                             let place = actions.iter().position(|action| *action == name.text);
                             if place.is_none() {
-                                let message = format!("'{}' is no action of this table", name.text);
+                                let message = format!("'{}' is not an action of this table", name.text);
                                 self.error("switch", name.span, message);
                             }
                             Some(place.unwrap_or(0))
                         }
                         Some(label) => {
-                            self.error("switch", label.span, "the name of an action is needed here");
+                            self.error("switch", label.span, "expected the name of an action");
                             continue;
                         }
                     });
@@ -361,7 +361,7 @@ impl<'a> Checker<'a> {
                     let label = self.coerce(label, value.ty);
                     let constant = self.constant(&label);
                     if constant.is_none() && label.ty != Types::UNKNOWN {
-                        self.error("constant", label.span, "a label is a constant");
+                        self.error("constant", label.span, "a label must be a constant");
                     }
                     Some(constant.unwrap_or(Value::None))
                 }
@@ -379,11 +379,11 @@ impl<'a> Checker<'a> {
         let labels: Vec<&Option<T>> = labels.collect();
         let twice = labels.iter().enumerate().any(|(place, label)| labels[..place].contains(label));
         if twice {
-            self.error("duplicate", span, "a 'switch' has the same label twice");
+            self.error("duplicate", span, "duplicate label of a 'switch'");
         } else if let Some(place) = labels.iter().position(|label| label.is_none())
             && place + 1 != labels.len()
         {
-            self.error("switch", span, "'default' is the last label of a 'switch'");
+            self.error("switch", span, "'default' must be the last label of a 'switch'");
         }
     }
 }

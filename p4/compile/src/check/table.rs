@@ -27,7 +27,7 @@ impl<'a> Checker<'a> {
             let value = self.expression(&key.value);
             let kind = key.kind.text.clone();
             if !self.types.match_kinds.contains(&kind) {
-                self.error("unknown", key.kind.span, format!("there is no match kind '{kind}'"));
+                self.error("unknown", key.kind.span, format!("unknown match kind '{kind}'"));
             }
             let ty = self.types.get(value.ty);
             if !matches!(
@@ -48,8 +48,8 @@ impl<'a> Checker<'a> {
             let text = named.and_then(|annotation| annotation.text.clone());
             let name = text.unwrap_or_else(|| spelling(&key.value).into());
             if name.is_empty() {
-                let help = "the control plane needs one: write @name(\"…\") behind the match kind";
-                self.error_with_help("table", key.value.span, "the key is computed and has no name", help);
+                let help = "add a name for the control plane: write @name(\"…\") after the match kind";
+                self.error_with_help("table", key.value.span, "the key is an expression and has no name", help);
             }
             keys.push(Key { value, kind, name });
         }
@@ -87,7 +87,7 @@ impl<'a> Checker<'a> {
             table.entries_are_const = entries.is_const;
             let types: Vec<_> = table.keys.iter().map(|key| key.value.ty).collect();
             if types.is_empty() {
-                self.error("table", declaration.name.span, "a table without keys has no entries");
+                self.error("table", declaration.name.span, "a table without keys cannot have entries");
                 return;
             }
             for entry in &entries.list {
@@ -97,7 +97,11 @@ impl<'a> Checker<'a> {
                 }
                 if let Some(action) = self.bound_action(&entry.action, &table) {
                     if table.actions[action.action].default_only {
-                        self.error("table", entry.action.span, "the action is marked @defaultonly, so no entry has it");
+                        self.error(
+                            "table",
+                            entry.action.span,
+                            "the action is marked @defaultonly, so entries cannot use it",
+                        );
                     }
                     table.entries.push(Entry { keys, action, is_const: entry.is_const, priority: 0 });
                 }
@@ -125,19 +129,20 @@ impl<'a> Checker<'a> {
         let has_ranks = given.iter().any(|(_, rank)| rank.is_some());
         if !table.keys.iter().any(|key| !matches!(&*key.kind, "exact" | "lpm" | "selector")) {
             if let Some(first) = first_number {
-                let help = "leave the priority out; of several prefixes the longest one wins";
-                let message = "only tables with ternary, range or optional keys have priorities";
+                let help = "remove the priority; the longest of several prefixes wins";
+                let message = "only tables with ternary, range or optional keys can have priorities";
                 self.error_with_help("table", written[first].action.span, message, help);
             }
             return;
         }
         match first_number {
             Some(first) if has_ranks => {
-                let message = "entries of a table have either '@priority' or 'priority =', since the smallest number wins with the former";
+                let message = "the entries of a table must use either '@priority' or 'priority =', because with \
+                    '@priority' the smallest number wins";
                 return self.error("table", written[first].action.span, message);
             }
             Some(first) if first > 0 => {
-                let message = "the first entry needs a priority, since others have one";
+                let message = "the first entry needs a priority, because others have one";
                 return self.error("table", written[0].action.span, message);
             }
             // An invalid entry was reported before.
@@ -157,8 +162,8 @@ impl<'a> Checker<'a> {
             let priority = priority.map(|number| if largest_wins { number } else { LARGEST_PRIORITY - number });
             let Some(priority) = priority.filter(|priority| (1..=LARGEST_PRIORITY).contains(priority)) else {
                 let (least, most) = if largest_wins { (1, LARGEST_PRIORITY) } else { (0, LARGEST_PRIORITY - 1) };
-                let message = format!("the priority of this entry is below {least} or above {most}");
-                let help = "priorities that are left out follow from the one before and 'priority_delta'";
+                let message = format!("the priority of this entry is not from {least} to {most}");
+                let help = "omitted priorities follow from the previous one and 'priority_delta'";
                 return self.error_with_help("table", written[place].action.span, message, help);
             };
             entry.priority = priority;
@@ -177,13 +182,13 @@ impl<'a> Checker<'a> {
 
     fn table_action(&mut self, written: &'a ActionRef, table: &mut Table) {
         let Some((action, function)) = self.action_by_name(&written.name, written.global) else {
-            self.error("unknown", written.name.span, format!("there is no action '{}'", written.name.text));
+            self.error("unknown", written.name.span, format!("unknown action '{}'", written.name.text));
             return;
         };
         let parameters = function.parameters.clone();
         let name = written.name.text.clone();
         if table.actions.iter().any(|other| other.name == name) {
-            self.error("duplicate", written.span, format!("the action '{name}' is in the list already"));
+            self.error("duplicate", written.span, format!("the action '{name}' is already in the list"));
             return;
         }
         // Bind the parameters with a direction, or as many as there are arguments.
@@ -247,7 +252,7 @@ impl<'a> Checker<'a> {
                 && self.constant(argument).is_none()
                 && !self.depends_on_constructor(argument)
             {
-                let help = "parameters with a direction take other values; they are bound in the list of actions";
+                let help = "only parameters with a direction can be bound to other values, in the list of actions";
                 self.error_with_help("constant", argument.span, "this value is not constant", help);
             }
         }
@@ -271,7 +276,7 @@ impl<'a> Checker<'a> {
         {
             let rest = value::mask(width) - &mask;
             if (&rest & (&rest + 1)) != 0.into() {
-                self.error("table", set.span, "the mask of a prefix has all its ones at the front");
+                self.error("table", set.span, "the mask of a prefix must start with all its ones");
             }
         }
     }
@@ -283,16 +288,20 @@ impl<'a> Checker<'a> {
                     ast::ExprKind::Name { name, .. } => (name, &[][..]),
                     ast::ExprKind::Call { function, arguments, .. } => match &function.kind {
                         ast::ExprKind::Name { name, .. } => (name, &**arguments),
-                        _ => return self.error("table", property.value.span, "an action is needed here"),
+                        _ => return self.error("table", property.value.span, "expected an action"),
                     },
-                    _ => return self.error("table", property.value.span, "an action is needed here"),
+                    _ => return self.error("table", property.value.span, "expected an action"),
                 };
                 let given = self.given(arguments);
                 table.default = self.bind_action(name, given, table, property.value.span);
                 if let Some(default) = &table.default
                     && table.actions[default.action].table_only
                 {
-                    self.error("table", property.value.span, "the action is marked @tableonly, so it is no default");
+                    self.error(
+                        "table",
+                        property.value.span,
+                        "the action is marked @tableonly, so it cannot be the default",
+                    );
                 }
                 table.default_is_const = property.is_const;
             }
@@ -301,7 +310,7 @@ impl<'a> Checker<'a> {
                 match self.argument_number(&value) {
                     Some(size) => table.size = Some(size),
                     None if value.ty == Types::UNKNOWN => {}
-                    None => self.error("constant", value.span, "the size of a table is a constant number"),
+                    None => self.error("constant", value.span, "the size of a table must be a constant number"),
                 }
             }
             "implementation" => table.implementation = self.object_property(property),
@@ -315,7 +324,7 @@ impl<'a> Checker<'a> {
             "priority_delta" => {
                 order.delta = self.constant_number(&property.value).unwrap_or(1);
                 if order.delta == 0 {
-                    self.error("constant", property.value.span, "a difference of priorities is at least 1");
+                    self.error("constant", property.value.span, "'priority_delta' must be at least 1");
                 }
             }
             "support_timeout" => {
@@ -325,7 +334,7 @@ impl<'a> Checker<'a> {
             }
             "junk" | "const_entries" => drop(self.expression(&property.value)),
             other => {
-                let message = format!("the table property '{other}' is not known and has no effect");
+                let message = format!("the table property '{other}' is unknown and has no effect");
                 self.diagnostics.warning("table", property.name.span, message);
                 self.expression(&property.value);
             }
@@ -339,7 +348,7 @@ impl<'a> Checker<'a> {
             return None;
         }
         if !matches!(self.types.get(value.ty), Type::Extern { .. }) {
-            self.error("type", value.span, "an instance of an extern is needed here");
+            self.error("type", value.span, "expected an instance of an extern");
             return None;
         }
         let ExprKind::Construct(instance) = value.kind else { return Some(value) };

@@ -18,7 +18,7 @@ impl<'a> Checker<'a> {
             self.error(
                 "limit",
                 written.span,
-                format!("a value of this type has more than {MAX_LEAVES} parts, or is too deep"),
+                format!("a value of this type has more than {MAX_LEAVES} parts, or is nested too deeply"),
             );
             return Types::UNKNOWN;
         }
@@ -54,11 +54,11 @@ impl<'a> Checker<'a> {
                 let Some(count) = self.constant_int(size) else { return Types::UNKNOWN };
                 let count = count.to_u64().unwrap_or(u64::MAX);
                 if count.saturating_mul(self.types.leaves(ty)) > MAX_LEAVES {
-                    self.error("limit", size.span, format!("an array has at most {MAX_LEAVES} parts"));
+                    self.error("limit", size.span, format!("an array must have at most {MAX_LEAVES} parts"));
                     return Types::UNKNOWN;
                 }
                 if matches!(self.types.get(ty), Type::Void | Type::Int | Type::String | Type::Extern { .. }) {
-                    let message = format!("there are no arrays of {}", self.types.show(ty));
+                    let message = format!("{} cannot be the element type of an array", self.types.show(ty));
                     self.error("type", element.span, message);
                     return Types::UNKNOWN;
                 }
@@ -76,7 +76,7 @@ impl<'a> Checker<'a> {
         match value.to_u32().filter(|width| (least..=MAX_WIDTH).contains(width)) {
             Some(width) => Some(width),
             None => {
-                self.error("width", expr.span, format!("a width is a number from {least} to {MAX_WIDTH}, not {value}"));
+                self.error("width", expr.span, format!("a width must be from {least} to {MAX_WIDTH}, not {value}"));
                 None
             }
         }
@@ -86,12 +86,12 @@ impl<'a> Checker<'a> {
         let entity = match self.lookup(name, global) {
             Some(Entity::Type(entity)) => entity,
             Some(_) => {
-                self.error("type", name.span, format!("'{}' is no type", name.text));
+                self.error("type", name.span, format!("'{}' is not a type", name.text));
                 return Types::UNKNOWN;
             }
             None => {
-                let message = format!("there is no type '{}' here", name.text);
-                self.error_with_help("unknown", name.span, message, "types are declared before they are used");
+                let message = format!("there is no type '{}' in this scope", name.text);
+                self.error_with_help("unknown", name.span, message, "types must be declared before they are used");
                 return Types::UNKNOWN;
             }
         };
@@ -101,7 +101,7 @@ impl<'a> Checker<'a> {
     /// A type with its arguments; without arguments, they are still to be inferred.
     pub(super) fn applied_type(&mut self, entity: TypeEntity, arguments: Vec<Ty>, name: &Name) -> Ty {
         if matches!(entity, TypeEntity::Plain(_)) && !arguments.is_empty() {
-            self.error("type", name.span, format!("'{}' takes no types as arguments", name.text));
+            self.error("type", name.span, format!("'{}' takes no type arguments", name.text));
         }
         let declaration = match entity {
             TypeEntity::Plain(ty) => return ty,
@@ -114,7 +114,7 @@ impl<'a> Checker<'a> {
         let wanted = self.type_parameters(declaration).len();
         if !arguments.is_empty() && arguments.len() != wanted {
             let given = arguments.len();
-            self.error("type", name.span, format!("'{}' takes {wanted} types as arguments, not {given}", name.text));
+            self.error("type", name.span, format!("'{}' takes {wanted} type arguments, not {given}", name.text));
             return Types::UNKNOWN;
         }
         match entity {
@@ -189,7 +189,11 @@ impl<'a> Checker<'a> {
             for field in fields {
                 let ty = checker.type_of(&field.ty);
                 if list.iter().any(|(name, _)| *name == field.name.text) {
-                    checker.error("duplicate", field.name.span, format!("there are two fields '{}'", field.name.text));
+                    checker.error(
+                        "duplicate",
+                        field.name.span,
+                        format!("two fields have the name '{}'", field.name.text),
+                    );
                 }
                 list.push((field.name.text.clone(), ty));
             }
@@ -223,7 +227,7 @@ impl<'a> Checker<'a> {
             self.error(
                 "limit",
                 declaration.name.span,
-                format!("a value of this type has more than {MAX_LEAVES} parts, or is too deep"),
+                format!("a value of this type has more than {MAX_LEAVES} parts, or is nested too deeply"),
             );
         }
         self.check_fields(number, ty);
@@ -264,7 +268,7 @@ impl<'a> Checker<'a> {
                     StructKind::Union => "a header union",
                     StructKind::Struct => "a struct",
                 };
-                let message = format!("{of} has no fields of type {}", self.types.show(*ty));
+                let message = format!("{of} cannot have fields of type {}", self.types.show(*ty));
                 self.error("field", field.ty.span, message);
             }
         }

@@ -320,8 +320,10 @@ impl<'a> Emitter<'a> {
             let again = rounds && !segments.is_empty();
             let several = segments.len() > 1 || segments.iter().any(|(_, segment)| segment.is_none());
             if again || several {
-                let why = if again { "packets go round" } else { "it is used in several stages" };
-                return Some(format!("packets go one at a time: {name} is to be seen in their order, and {why}"));
+                let why = if again { "packets recirculate" } else { "it is used in several stages" };
+                return Some(format!(
+                    "packets are processed one at a time: {name} must be accessed in packet order, and {why}"
+                ));
             }
         }
         None

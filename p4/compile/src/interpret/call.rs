@@ -82,7 +82,7 @@ impl<'p> Switch<'p> {
             }
             Target::ApplyArgument(object) => match self.evaluate(frame, object)? {
                 Value::Object(object) => self.apply(frame, object, &call.arguments),
-                _ => Err(Stop::Failure("no parser or control to apply".into())),
+                _ => Err(Stop::Failure("the object is not a parser or control".into())),
             },
             Target::Table(_) => {
                 self.apply_table(frame, call)?;
@@ -190,12 +190,12 @@ impl<'p> Switch<'p> {
         let program = self.program;
         let class = match self.objects.get(object) {
             Some(Object::Unit(unit)) => unit.class.clone(),
-            _ => return (values, Err(Stop::Failure("no parser or control to apply".into()))),
+            _ => return (values, Err(Stop::Failure("the object is not a parser or control".into()))),
         };
         let shell: &'p Shell = match class {
             Class::Parser(number) => &program.parsers[number].shell,
             Class::Control(number) => &program.controls[number].shell,
-            _ => return (values, Err(Stop::Failure("no parser or control to apply".into()))),
+            _ => return (values, Err(Stop::Failure("the object is not a parser or control".into()))),
         };
         let mut variables: Vec<Value> =
             shell.parameters.iter().zip(values).map(|(parameter, value)| fresh(program, parameter, value)).collect();

@@ -27,10 +27,10 @@ impl Switch<'_> {
     /// `aes_cbc_encrypt` and `aes_cbc_decrypt`.
     pub(super) fn cipher(&mut self, name: &str, offset: u64, key: &BigInt, iv: &BigInt) -> Run<()> {
         if matches!(self.part, PARSER | DEPARSER) {
-            return Err(Stop::Failure(format!("{name} is called in a parser or deparser")));
+            return Err(Stop::Failure(format!("{name} must not be called in a parser or deparser")));
         }
         if !self.position.is_multiple_of(8) {
-            return Err(Stop::Failure(format!("{name}: the payload begins within a byte")));
+            return Err(Stop::Failure(format!("{name}: the payload does not begin at a byte boundary")));
         }
         let mut bytes = self.input.bytes().to_vec();
         let start = usize::try_from(offset).unwrap_or(usize::MAX).saturating_add(self.position / 8);
@@ -40,9 +40,7 @@ impl Switch<'_> {
         let whole = (bytes.len() - start).next_multiple_of(BLOCK_BYTES);
         self.grown += start + whole - bytes.len();
         if self.grown > MOST_GROWTH_BYTES {
-            return Err(Stop::Failure(format!(
-                "{name}: a packet becomes longer by more than {MOST_GROWTH_BYTES} bytes"
-            )));
+            return Err(Stop::Failure(format!("{name}: a packet grows by more than {MOST_GROWTH_BYTES} bytes")));
         }
         self.spend(whole as u64 / 64)?;
         bytes.resize(start + whole, 0);

@@ -66,7 +66,7 @@ impl<'p> Switch<'p> {
             _ => 0,
         };
         if arguments.len() < least {
-            return Err(Stop::Failure(format!("the function {name} is not that of {}", prelude::home(name))));
+            return Err(Stop::Failure(format!("the function {name} differs from that of {}", prelude::home(name))));
         }
         match &**name {
             "verify" => {
@@ -145,7 +145,7 @@ impl<'p> Switch<'p> {
             "static_assert" => return Ok(Value::Bool(true)),
             _ => {
                 if self.unsupported.insert(name.clone()) {
-                    self.note(format!("the extern function {name} is not known; calls of it do nothing"));
+                    self.note(format!("the extern function {name} is unknown; calls of it do nothing"));
                 }
             }
         }
@@ -198,7 +198,9 @@ impl<'p> Switch<'p> {
         let inputs = self.inputs(frame, arguments)?;
         let number = |place: usize| inputs.get(place).map_or(u64::MAX, Value::number);
         let length = (self.input.len() / 8) as u64;
-        let Value::Object(place) = object else { return Err(Stop::Failure(format!("no instance of {class}"))) };
+        let Value::Object(place) = object else {
+            return Err(Stop::Failure(format!("the object is not an instance of {class}")));
+        };
         let index = |place: usize| usize::try_from(number(place)).unwrap_or(usize::MAX);
         match (self.objects.get_mut(*place), name) {
             (Some(Object::Register { element, values }), "read") => {
@@ -229,7 +231,7 @@ impl<'p> Switch<'p> {
             _ => {
                 let name: Arc<str> = format!("{class}.{name}").into();
                 if self.unsupported.insert(name.clone()) {
-                    self.note(format!("the method {name} is not known; calls of it do nothing"));
+                    self.note(format!("the method {name} is unknown; calls of it do nothing"));
                 }
                 return Ok(self.program.types.zero(ty));
             }

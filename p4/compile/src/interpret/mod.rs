@@ -171,15 +171,15 @@ impl<'p> Switch<'p> {
             switch.globals.push(object);
         }
         let Some((package, main)) = main else {
-            return Err("the program has no 'main': there is nothing to run".into());
+            return Err("the program has no 'main'".into());
         };
         if &*package != "V1Switch" || main.arguments.len() != 6 {
-            return Err(format!("programs for the architecture {package} cannot run, only those for V1Switch"));
+            return Err(format!("the architecture {package} is not supported; only V1Switch is"));
         }
         for (part, argument) in main.arguments.iter().enumerate() {
             let object = match argument.as_ref().map(|argument| &argument.kind) {
                 Some(ExprKind::Construct(instance)) => switch.instantiate(instance, usize::MAX, "", true)?,
-                _ => return Err("each part of V1Switch is made where it is an argument".into()),
+                _ => return Err("each part of V1Switch must be constructed in the argument list".into()),
             };
             switch.parts[part] = object;
         }
@@ -299,7 +299,7 @@ impl<'p> Switch<'p> {
                     Type::Extern { arguments, .. } => arguments.first().copied(),
                     _ => None,
                 };
-                let element = element.ok_or("a register without a type")?;
+                let element = element.ok_or("a register has no type")?;
                 if self.cells.saturating_mul(self.program.types.leaves(element)) > MAX_CELLS {
                     return Err(format!("registers have more than {MAX_CELLS} cells"));
                 }

@@ -136,7 +136,7 @@ impl<'p> Switch<'p> {
         let types = &self.program.types;
         let fields = match types.structure(ty) {
             Some(info) if info.kind == StructKind::Header => &info.fields,
-            _ => return Err(Stop::Failure("only headers are extracted".into())),
+            _ => return Err(Stop::Failure("only headers can be extracted".into())),
         };
         let mut total = 0;
         for (_, field) in fields {

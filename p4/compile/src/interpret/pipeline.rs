@@ -67,7 +67,7 @@ impl<'p> Switch<'p> {
         while let Some(work) = queue.pop_front() {
             rounds += 1;
             if rounds > MAX_ROUNDS {
-                self.notes.push(format!("a packet makes more than {MAX_ROUNDS} rounds; it is lost"));
+                self.notes.push(format!("a packet passes the pipeline more than {MAX_ROUNDS} times; it is dropped"));
                 break;
             }
             self.steps = 0;
@@ -80,7 +80,7 @@ impl<'p> Switch<'p> {
                 Work::Egress(flight) => self.egress(*flight, &mut queue, &mut sent),
             };
             if let Err(reason) = result {
-                self.notes.push(format!("a packet is lost: {reason}"));
+                self.notes.push(format!("a packet is dropped: {reason}"));
             }
         }
         sent
@@ -134,7 +134,7 @@ impl<'p> Switch<'p> {
         self.grown = 0;
         self.checksum_error = false;
         let Value::Struct(mut standard) = self.program.types.zero(standard_ty) else {
-            return Err("the standard metadata is no struct".into());
+            return Err("the standard metadata is not a struct".into());
         };
         self.set_field(&mut standard, "ingress_port", BigInt::from(port & 511));
         self.set_field(&mut standard, "packet_length", BigInt::from(packet.len() / 8));
@@ -146,7 +146,7 @@ impl<'p> Switch<'p> {
         let [_, headers, metadata, Value::Struct(mut standard)] =
             <[Value; 4]>::try_from(values).map_err(|_| "a parser with four parameters")?
         else {
-            return Err("the standard metadata is no struct".into());
+            return Err("the standard metadata is not a struct".into());
         };
         if let (Some(error), Some(place)) = (error, self.standard_place("parser_error")) {
             standard[place] = Value::Member(error);

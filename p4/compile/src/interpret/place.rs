@@ -56,7 +56,7 @@ impl<'p> Switch<'p> {
                 let place = self.place(frame, base)?;
                 let next = matches!(expr.kind, ExprKind::Next(_));
                 let Value::Stack { next: count, elements } = self.read(frame, &place) else {
-                    return Err(Stop::Failure("no stack".into()));
+                    return Err(Stop::Failure("not a header stack".into()));
                 };
                 let index = if next { Some(count) } else { count.checked_sub(1) };
                 let Some(index) = index.filter(|index| *index < elements.len()) else {
@@ -66,7 +66,7 @@ impl<'p> Switch<'p> {
                 let place = step(place, Step::Index(index))?;
                 Ok(Place { next_of: next.then(|| Box::new(stack)), ..place })
             }
-            _ => Err(Stop::Failure("this cannot be written to".into())),
+            _ => Err(Stop::Failure("this is not assignable".into())),
         }
     }
 

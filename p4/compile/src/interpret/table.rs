@@ -129,9 +129,9 @@ impl<'p> Switch<'p> {
     /// Looks up and runs the action. Returns whether an entry matched, and the action.
     pub(super) fn apply_table(&mut self, frame: &mut Frame, call: &'p Call) -> Run<(bool, Option<usize>)> {
         self.step()?;
-        let Target::Table(number) = call.target else { return Err(Stop::Failure("no table to apply".into())) };
+        let Target::Table(number) = call.target else { return Err(Stop::Failure("the object is not a table".into())) };
         let Some(Class::Control(control)) = self.unit_of(frame).map(|unit| unit.class.clone()) else {
-            return Err(Stop::Failure("tables are applied in controls".into()));
+            return Err(Stop::Failure("tables can be applied only in controls".into()));
         };
         let table = &self.program.controls[control].tables[number];
         let mut values = Vec::with_capacity(table.keys.len());

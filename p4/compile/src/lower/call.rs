@@ -217,15 +217,16 @@ impl<'p> Lowerer<'p> {
         let program = self.program;
         let class = match self.switch.unit(object) {
             Some(unit) => unit.class().clone(),
-            None => return self.refuse("no parser or control to apply"),
+            None => return self.refuse("the object is not a parser or control"),
         };
         let shell = match class {
             Class::Parser(number) => &program.parsers[number].shell,
             Class::Control(number) => &program.controls[number].shell,
-            _ => return self.refuse("no parser or control to apply"),
+            _ => return self.refuse("the object is not a parser or control"),
         };
         if places.len() != shell.parameters.len() {
-            return self.refuse(format!("{} has another number of parameters than its part of V1Switch", shell.name));
+            return self
+                .refuse(format!("{} does not have the number of parameters of its part of V1Switch", shell.name));
         }
         self.scope.unit = object;
         for (parameter, place) in shell.parameters.iter().zip(&places) {

@@ -12,12 +12,12 @@ impl Lowerer<'_> {
     pub(super) fn cipher(&mut self, name: &str, offset: Expr, key: Expr, iv: Expr) -> Lower<()> {
         if matches!(PARTS[self.part], "parser" | "deparser") {
             return self
-                .refuse(format!("{name} is called in controls before the deparser only, also by way of functions"));
+                .refuse(format!("{name} can be called only in controls before the deparser, also through functions"));
         }
         // A program may declare its own function with such a name.
         for (value, width) in [(&offset, OFFSET_BITS), (&key, BLOCK_BITS), (&iv, BLOCK_BITS)] {
             if self.types().representation(value.ty) != Some((width, false)) {
-                return self.refuse(format!("the function {name} is not that of namehop.p4"));
+                return self.refuse(format!("the function {name} differs from that of namehop.p4"));
             }
         }
         let offset = self.cast(offset, self.common.word)?;

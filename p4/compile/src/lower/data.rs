@@ -78,7 +78,7 @@ impl<'p> Lowerer<'p> {
         let types = self.types();
         let fields = match types.structure(ty) {
             Some(info) if info.kind == StructKind::Header => &info.fields,
-            _ => return self.refuse("only headers are extracted"),
+            _ => return self.refuse("only headers can be extracted"),
         };
         let mut fixed = 0;
         let mut variable = None;

@@ -24,7 +24,7 @@ impl<'p> Lowerer<'p> {
                 }
             }
             ExprKind::Instance(_) | ExprKind::Construct(_) | ExprKind::DontCare | ExprKind::ValueSet(_) => {
-                return self.refuse("this has no value");
+                return self.refuse("this expression has no value");
             }
             ExprKind::Field(base, field) => {
                 let base = self.expression(base)?;
@@ -118,7 +118,7 @@ impl<'p> Lowerer<'p> {
                 None => self.zero(expr.ty),
             },
             ExprKind::Hit(call) => self.apply_table(call)?.0,
-            ExprKind::Mask(..) | ExprKind::Range(..) => return self.refuse("a set is no value"),
+            ExprKind::Mask(..) | ExprKind::Range(..) => return self.refuse("a set is not a value"),
         })
     }
 

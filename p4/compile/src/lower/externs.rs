@@ -85,7 +85,7 @@ impl<'p> Lowerer<'p> {
 
     pub(super) fn extern_function(&mut self, name: &str, arguments: &'p [Argument], ty: Ty) -> Lower<Option<Expr>> {
         let mut inputs = self.inputs(arguments)?;
-        let refused = format!("the function {name} is not that of {}", prelude::home(name));
+        let refused = format!("the function {name} differs from that of {}", prelude::home(name));
         let least = match name {
             "hash" => 5,
             "verify_checksum" | "update_checksum" | "verify_checksum_with_payload" | "update_checksum_with_payload" => {
@@ -152,7 +152,7 @@ impl<'p> Lowerer<'p> {
                 let (low, high) = (input!(1), input!(2));
                 let ty = arguments[0].ty;
                 if self.types().representation(ty).is_none_or(|(width, signed)| width > 63 || signed) {
-                    return self.refuse("random numbers of more than 63 bits, or signed ones, are not compiled");
+                    return self.refuse("random numbers that are signed or have more than 63 bits cannot be compiled");
                 }
                 let word = self.common.word;
                 let (low, high) = (self.cast(low, word)?, self.cast(high, word)?);
@@ -195,7 +195,7 @@ impl<'p> Lowerer<'p> {
             "digest" => self.digest(input!(1))?,
             "log_msg" => drop(self.notes.insert("calls of log_msg do nothing in compiled code".into())),
             _ => {
-                self.notes.insert(format!("the extern function {name} is not known; calls of it do nothing"));
+                self.notes.insert(format!("the extern function {name} is unknown; calls of it do nothing"));
                 return Ok((ty != Types::VOID).then(|| self.zero(ty)));
             }
         }
@@ -208,7 +208,7 @@ impl<'p> Lowerer<'p> {
         let Some(shape) = Shape::of(types, data.ty).filter(|shape| shape.bits() <= u64::from(MAX_DIGEST_BYTES) * 8)
         else {
             let ty = types.show(data.ty);
-            let why = format!("integers and structs of them, of {MAX_DIGEST_BYTES} bytes together, are reported");
+            let why = format!("only integers and structs of them, of at most {MAX_DIGEST_BYTES} bytes, are reported");
             self.notes.insert(format!("digests of type {ty} do nothing in compiled code: {why}"));
             return Ok(());
         };
@@ -236,7 +236,7 @@ impl<'p> Lowerer<'p> {
         let wide = bits.max(width(base.ty)).max(width(max.ty));
         // One of a few widths that were prepared.
         let Some((_, ty)) = self.common.wide.iter().find(|(width, _)| u64::from(*width) > wide) else {
-            return self.refuse(format!("a hash with numbers of {wide} bits is not compiled"));
+            return self.refuse(format!("a hash with numbers of {wide} bits cannot be compiled"));
         };
         let ty = *ty;
         let (base, max) = (self.cast(base, ty)?, self.cast(max, ty)?);
@@ -292,7 +292,7 @@ impl<'p> Lowerer<'p> {
         match (&self.switch.objects[object], name) {
             (Object::Register { .. }, "read") => {
                 let register = self.registers[&object];
-                let Some(index) = take(1) else { return self.refuse("a register is read at an index") };
+                let Some(index) = take(1) else { return self.refuse("reading a register needs an index") };
                 let element = self.register_list[register].ty;
                 let value = Expr { kind: Kind::Register(register, Box::new(index)), ty: element };
                 self.write_argument(arguments, 0, value)?;
@@ -300,7 +300,7 @@ impl<'p> Lowerer<'p> {
             (Object::Register { .. }, "write") => {
                 let register = self.registers[&object];
                 let (Some(index), Some(value)) = (take(0), take(1)) else {
-                    return self.refuse("a register is written at an index");
+                    return self.refuse("writing a register needs an index");
                 };
                 let value = self.cast(value, self.register_list[register].ty)?;
                 self.push(Statement::WriteRegister(register, index, value))?;
@@ -315,7 +315,7 @@ impl<'p> Lowerer<'p> {
             }
             (Object::Meter(_), "execute_meter") if self.meters.contains_key(&object) => {
                 let meter = self.meters[&object];
-                let Some(index) = take(0) else { return self.refuse("a meter is executed at an index") };
+                let Some(index) = take(0) else { return self.refuse("executing a meter needs an index") };
                 let kind = Kind::Meter(meter, Box::new(index));
                 let colour = self.keep(Expr { kind, ty: self.common.byte })?;
                 self.write_argument(arguments, 1, colour)?;
@@ -333,7 +333,7 @@ impl<'p> Lowerer<'p> {
                 }
             }
             _ => {
-                self.notes.insert(format!("the method {class}.{name} is not known; calls of it do nothing"));
+                self.notes.insert(format!("the method {class}.{name} is unknown; calls of it do nothing"));
                 return Ok((ty != Types::VOID).then(|| self.zero(ty)));
             }
         }

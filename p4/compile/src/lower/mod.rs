@@ -188,9 +188,8 @@ impl<'p> Lowerer<'p> {
             self.statements += usize::try_from(self.types().leaves(place.ty) / 8).unwrap_or(usize::MAX);
         }
         if self.statements > MAX_STATEMENTS {
-            return self.refuse(format!(
-                "the program has more than {MAX_STATEMENTS} statements when all calls are written out"
-            ));
+            return self
+                .refuse(format!("the program has more than {MAX_STATEMENTS} statements after inlining all calls"));
         }
         self.out.push(statement);
         Ok(())

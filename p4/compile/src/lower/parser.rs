@@ -88,7 +88,7 @@ impl<'p> Lowerer<'p> {
 
     fn value_set(&mut self, owner: (usize, usize)) -> Lower<ir::ValueSet> {
         let Some(unit) = self.switch.unit(owner.0) else { return self.refuse("a value set is missing") };
-        let Class::Parser(parser) = unit.class() else { return self.refuse("value sets are in parsers") };
+        let Class::Parser(parser) = unit.class() else { return self.refuse("value sets can be used only in parsers") };
         let set = &self.program.parsers[*parser].value_sets[owner.1];
         let mut fields = Vec::new();
         for (name, ty, kind) in &set.fields {
@@ -98,7 +98,7 @@ impl<'p> Lowerer<'p> {
                 "lpm" => ir::Match::Lpm,
                 "range" if width > MAX_RANGE || signed => {
                     return self.refuse(format!(
-                        "ranges of more than {MAX_RANGE} bits, or signed ones, in value sets are not compiled"
+                        "value sets with ranges that are signed or have more than {MAX_RANGE} bits cannot be compiled"
                     ));
                 }
                 "range" => ir::Match::Range,

@@ -63,7 +63,7 @@ impl<'p> Lowerer<'p> {
                 let target = self.target(base, fixed)?;
                 let stack = target.place.clone();
                 let next = Expr::read(stack.step(Step::Next, self.common.index));
-                let Type::Stack(_, size) = self.types().get(base.ty) else { return self.refuse("no stack") };
+                let Type::Stack(_, size) = self.types().get(base.ty) else { return self.refuse("not a header stack") };
                 let is_next = matches!(expr.kind, ExprKind::Next(_));
                 let outside = if is_next {
                     self.binary(Binary::GreaterEqual, next.clone(), self.index(u64::from(*size)), Types::BOOL)
@@ -78,7 +78,7 @@ impl<'p> Lowerer<'p> {
                 let place = stack.step(Step::Index(Box::new(index)), expr.ty);
                 Target { place, union: None, ty: expr.ty, next_of: is_next.then_some(stack), bits: None }
             }
-            _ => return self.refuse("this cannot be written to"),
+            _ => return self.refuse("this is not assignable"),
         })
     }
 

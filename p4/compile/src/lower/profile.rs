@@ -56,7 +56,8 @@ impl<'p> Lowerer<'p> {
         }
         if cells.are_there() && size > MOST_CELLS {
             return self.refuse(format!(
-                "table {path} has counters, meters or time-outs of entries, of which there may be {MOST_CELLS}: give it a smaller 'size'"
+                "table {path} has counters, meters or time-outs per entry, which allow at most {MOST_CELLS} entries: \
+                 reduce its 'size'"
             ));
         }
         self.table_list[number].cells = cells;

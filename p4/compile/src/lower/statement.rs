@@ -55,7 +55,7 @@ impl<'p> Lowerer<'p> {
             Tree::Exit => self.stop(),
             Tree::Break | Tree::Continue => {
                 let Some((leave, next)) = self.scope.loops.last().copied() else {
-                    return self.refuse("there is no loop around this");
+                    return self.refuse("this statement is outside of a loop");
                 };
                 self.push(Statement::Jump(if matches!(statement, Tree::Break) { leave } else { next }))
             }
@@ -193,7 +193,7 @@ impl<'p> Lowerer<'p> {
                 let step = |(number, ty)| Expr::read(place.step(Step::Field(number), ty));
                 types.into_iter().enumerate().map(step).collect()
             }
-            _ => return self.refuse("the elements of this are not known"),
+            _ => return self.refuse("the elements of this expression are unknown"),
         };
         let mut kept = Vec::new();
         for element in elements {
@@ -214,7 +214,7 @@ impl<'p> Lowerer<'p> {
     /// `push_front` and `pop_front`
     pub(super) fn shift(&mut self, stack: &'p tree::Expr, count: u32, push: bool) -> Lower<()> {
         let target = self.target(stack, true)?;
-        let Type::Stack(element, size) = self.types().get(stack.ty) else { return self.refuse("no stack") };
+        let Type::Stack(element, size) = self.types().get(stack.ty) else { return self.refuse("not a header stack") };
         let (element, size) = (*element, u64::from(*size));
         let count = u64::from(count).min(size);
         let place = |lowerer: &Self, number: u64| -> Place {

@@ -26,7 +26,7 @@ impl<'p> Lowerer<'p> {
             Type::Error => Ok((32, false)),
             Type::Enum(_) => Ok(types.representation(ty).unwrap_or((32, false))),
             Type::Bits { width, signed } => Ok((*width, *signed)),
-            _ => self.refuse(format!("a table has values of type {}, which is not compiled", types.show(ty))),
+            _ => self.refuse(format!("a table has values of type {}, which cannot be compiled", types.show(ty))),
         }
     }
 
@@ -34,7 +34,9 @@ impl<'p> Lowerer<'p> {
     fn table(&mut self, place: usize) -> Lower<(usize, &'p Table)> {
         let owner = self.scope.unit;
         let Some(unit) = self.switch.unit(owner) else { return self.refuse("a table is missing") };
-        let Class::Control(control) = unit.class() else { return self.refuse("tables are applied in controls") };
+        let Class::Control(control) = unit.class() else {
+            return self.refuse("tables can be applied only in controls");
+        };
         let table = &self.program.controls[*control].tables[place];
         if let Some(number) = self.tables.get(&(owner, place)) {
             return Ok((*number, table));
@@ -47,11 +49,11 @@ impl<'p> Lowerer<'p> {
                 "lpm" => ir::Match::Lpm,
                 "ternary" | "optional" => ir::Match::Ternary,
                 "range" if width > MAX_RANGE => {
-                    return self.refuse(format!("ranges of more than {MAX_RANGE} bits are not compiled"));
+                    return self.refuse(format!("ranges of more than {MAX_RANGE} bits cannot be compiled"));
                 }
                 "range" => ir::Match::Range,
                 "selector" => ir::Match::Selector,
-                other => return self.refuse(format!("keys of kind '{other}' are not compiled")),
+                other => return self.refuse(format!("keys of kind '{other}' cannot be compiled")),
             };
             keys.push(ir::Key { name: key.name.clone(), kind, width, signed });
         }
@@ -91,7 +93,7 @@ impl<'p> Lowerer<'p> {
 
     /// Lowers a lookup and its actions. Returns whether an entry matched, and which action ran.
     pub(super) fn apply_table(&mut self, call: &'p Call) -> Lower<(Expr, Expr)> {
-        let Target::Table(place) = call.target else { return self.refuse("no table to apply") };
+        let Target::Table(place) = call.target else { return self.refuse("the object is not a table") };
         self.span = call.span;
         let (number, table) = self.table(place)?;
         let mut keys = Vec::with_capacity(table.keys.len());

@@ -150,8 +150,10 @@ fn play(
     let said = String::from_utf8_lossy(&fs::read(&errors)?).into_owned();
     let said: Vec<&str> = said.lines().take(20).collect();
     Ok(match status {
-        None => Err(format!("the compiled program takes longer than {} s", PATIENCE.as_secs())),
-        Some(status) if !status.success() => Err(format!("the compiled program fails ({status})\n{}", said.join("\n"))),
+        None => Err(format!("the compiled program did not end within {} s", PATIENCE.as_secs())),
+        Some(status) if !status.success() => {
+            Err(format!("the compiled program failed ({status})\n{}", said.join("\n")))
+        }
         Some(_) => Ok(String::from_utf8_lossy(&fs::read(&output)?).into_owned()),
     })
 }
@@ -193,7 +195,7 @@ pub fn compare(
             "batches of {}{}{}{}",
             variant.trim_end_matches(['n', 'd', 's']),
             if variant.contains('n') { " without prefetching" } else { "" },
-            if variant.contains('d') { ", straight through" } else { "" },
+            if variant.contains('d') { ", without stages" } else { "" },
             if variant.contains('s') { ", with small tables" } else { "" },
         );
         let mut sent: BTreeMap<usize, Vec<(&str, &str)>> = BTreeMap::new();
@@ -211,7 +213,7 @@ pub fn compare(
             }
         }
         if !ended {
-            failures.push(format!("{how}: the compiled program does not come to its end"));
+            failures.push(format!("{how}: the compiled program ended early"));
             continue;
         }
         let differing = packets.iter().enumerate().filter_map(|(number, (port, bytes, wanted))| {

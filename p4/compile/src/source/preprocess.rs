@@ -179,9 +179,10 @@ impl<'a> Preprocessor<'a> {
                 }
             }
             _ => {
-                self.diagnostics
-                    .error("preprocessor", span, format!("unknown directive #{word}"))
-                    .help("known are #include, #define, #undef, #if, #ifdef, #ifndef, #elif, #else, #endif and #error");
+                self.diagnostics.error("preprocessor", span, format!("unknown directive #{word}")).help(
+                    "the directives are #include, #define, #undef, #if, #ifdef, #ifndef, #elif, #else, #endif \
+                        and #error",
+                );
             }
         }
     }
@@ -216,7 +217,7 @@ impl<'a> Preprocessor<'a> {
                         self.diagnostics.error(
                             "preprocessor",
                             span,
-                            format!("the arguments of macro {name} are names"),
+                            format!("the parameters of macro {name} must be names"),
                         );
                         return;
                     }
@@ -247,7 +248,7 @@ impl<'a> Preprocessor<'a> {
         };
         let whole = line.last().map_or(span, |last| span.to(last.span));
         if self.open.len() >= MAX_INCLUDES {
-            self.diagnostics.error("include", whole, format!("files include each other more than {MAX_INCLUDES} deep"));
+            self.diagnostics.error("include", whole, format!("includes are nested more than {MAX_INCLUDES} deep"));
             return;
         }
         let beside = self.open.last().and_then(|path| path.parent()).map(|folder| folder.join(&wanted));
@@ -280,8 +281,8 @@ impl<'a> Preprocessor<'a> {
             return;
         }
         self.diagnostics
-            .error("include", whole, format!("no file {wanted}"))
-            .help("core.p4 and v1model.p4 are built in; further folders are named with --include FOLDER");
+            .error("include", whole, format!("cannot find the file {wanted}"))
+            .help("core.p4 and v1model.p4 are built in; add other folders with --include FOLDER");
     }
 
     /// True if a file that is already open starts with an include guard that is defined by now, so that including it
@@ -311,8 +312,8 @@ fn same_file(left: &Path, right: &Path) -> bool {
 pub fn read(path: &Path) -> Result<Arc<str>, String> {
     let length = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
     if length > MAX_FILE {
-        return Err(format!("it has {length} bytes; {MAX_FILE} are the most that is read"));
+        return Err(format!("it has {length} bytes, more than the limit of {MAX_FILE}"));
     }
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
-    String::from_utf8(bytes).map(Into::into).map_err(|_| "it is no UTF-8 text".into())
+    String::from_utf8(bytes).map(Into::into).map_err(|_| "it is not UTF-8 text".into())
 }

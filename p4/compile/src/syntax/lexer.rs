@@ -49,7 +49,7 @@ impl<'a> Lexer<'a> {
                     Some(end) => self.at += end + 4,
                     None => {
                         self.at = self.text.len();
-                        return Some(self.token(TokenKind::Bad("a comment without end"), start));
+                        return Some(self.token(TokenKind::Bad("unterminated comment"), start));
                     }
                 }
             } else {
@@ -96,7 +96,7 @@ impl<'a> Lexer<'a> {
             }
         }
         self.at += first.len_utf8();
-        self.token(TokenKind::Bad("a character that the language does not know"), start)
+        self.token(TokenKind::Bad("unexpected character"), start)
     }
 
     fn string(&mut self, start: usize) -> Token {
@@ -122,7 +122,7 @@ impl<'a> Lexer<'a> {
         }
         let rest = self.rest();
         self.at += rest.find('\n').unwrap_or(rest.len());
-        self.token(TokenKind::Bad("a string without end"), start)
+        self.token(TokenKind::Bad("unterminated string"), start)
     }
 
     /// The raw text from here to the end of the line, which is skipped: for `#error` and similar directives.

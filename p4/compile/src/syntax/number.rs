@@ -23,7 +23,7 @@ pub fn parse(text: &str) -> Result<Literal, String> {
                 .parse()
                 .ok()
                 .filter(|width| *width <= MAX_WIDTH)
-                .ok_or_else(|| format!("the width of a number is at most {MAX_WIDTH} bits"))?;
+                .ok_or_else(|| format!("the width of a number must be at most {MAX_WIDTH} bits"))?;
             let signed = text.as_bytes()[at] == b's';
             if signed && width == 0 {
                 return Err("a signed number needs at least one bit".into());
@@ -43,11 +43,11 @@ pub fn parse(text: &str) -> Result<Literal, String> {
     let body: String = body.chars().filter(|c| *c != '_').collect();
     // Parsing a decimal number takes time quadratic in its length.
     if body.len() > (MAX_WIDTH / if radix == 10 { 3 } else { 1 }) as usize {
-        return Err(format!("the number is too long: {MAX_WIDTH} bits are the most that is supported"));
+        return Err(format!("the number is too long: at most {MAX_WIDTH} bits are supported"));
     }
-    let value = BigInt::from_str_radix(&body, radix).map_err(|_| format!("'{text}' is no number"))?;
+    let value = BigInt::from_str_radix(&body, radix).map_err(|_| format!("'{text}' is not a number"))?;
     if value.bits() > u64::from(MAX_WIDTH) {
-        return Err(format!("the number is too large: {MAX_WIDTH} bits are the most that is supported"));
+        return Err(format!("the number is too large: at most {MAX_WIDTH} bits are supported"));
     }
     Ok(Literal { value, width })
 }

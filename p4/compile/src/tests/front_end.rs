@@ -29,11 +29,11 @@ fn payloads_are_encrypted_between_parser_and_deparser() {
         )
     };
     accepted(&control("", "k"));
-    assert!(report(&control("packet_out packet,", "k")).contains("before the deparser only"));
+    assert!(report(&control("packet_out packet,", "k")).contains("only in controls before the deparser"));
     assert!(report(&control("", "64w1")).contains("bit<128>"));
     let parser = "#include <core.p4>\n#include <namehop.p4>\n\
                   parser p(packet_in packet) { state start { aes_cbc_decrypt(0, 0, 0); transition accept; } }";
-    assert!(report(parser).contains("'aes_cbc_decrypt' is called in controls"));
+    assert!(report(parser).contains("'aes_cbc_decrypt' can be called only in controls"));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn widths_and_constants_are_computed() {
     accepted("enum bit<8> E { a = 1, b = a + 1 }\n".replace("a + 1", "2").as_str());
     assert!(report("const bit<8> x = 8w1 + 16w1;").contains("different types"));
     assert!(report("const int x = 1 / 0;").contains("division by zero"));
-    assert!(report("const bit<8> x = 8w1[8:0];").contains("no slice"));
+    assert!(report("const bit<8> x = 8w1[8:0];").contains("not a slice"));
     assert!(report("const int<8> x = (int<8>)(16w1);").contains("cannot be cast"));
 }
 
@@ -80,8 +80,8 @@ fn statements_keep_their_places() {
     let control = |body: &str| format!("control c(inout bit<8> x, in bit<8> y) {{ apply {{ {body} }} }}");
     accepted(&control("if (x > y) { x = y; exit; } else return;"));
     assert!(report(&control("y = 1;")).contains("cannot be assigned to"));
-    assert!(report(&control("break;")).contains("no loop"));
-    assert!(report(&control("bit<8> x = 1; bit<8> x = 2;")).contains("declared already"));
+    assert!(report(&control("break;")).contains("outside of a loop"));
+    assert!(report(&control("bit<8> x = 1; bit<8> x = 2;")).contains("already declared"));
     assert!(report("bit<8> f(in bit<8> x) { if (x == 1) { return 2; } }").contains("does not return"));
     assert!(report("void f() { exit; }").contains("exit"));
     assert!(report("parser p() { state begin { transition accept; } }").contains("no state 'start'"));
@@ -164,10 +164,10 @@ fn names_for_the_control_plane_are_distinct() {
     };
     accepted(&two("", ""));
     accepted(&two("@name(\"x\")", "@name(\"y\")"));
-    assert!(report(&two("@name(\".x\")", "")).contains("another action as 'x'"));
-    assert!(report(&two("", "@name(\".y\")")).contains("another table as 'y'"));
+    assert!(report(&two("@name(\".x\")", "")).contains("another action has the control-plane name 'x'"));
+    assert!(report(&two("", "@name(\".y\")")).contains("another table has the control-plane name 'y'"));
     let global = format!("#include <core.p4>\naction x() {{ }}\n{}", control("c", "@name(\".x\")", ""));
-    assert!(report(&global).contains("another action as 'x'"));
+    assert!(report(&global).contains("another action has the control-plane name 'x'"));
 }
 
 #[test]
@@ -218,14 +218,13 @@ fn parsers_come_to_an_end() {
     // A value that is in no set ends the parser with an error.
     accepted(&parser("state start { transition select(x) { 1: start; } }"));
     assert!(
-        report(&parser("state start { transition a; } state a { transition start; }"))
-            .contains("never comes to an end")
+        report(&parser("state start { transition a; } state a { transition start; }")).contains("never terminates")
     );
     let never = "state start { transition select(x) { 1: start; _: start; } } state end { transition accept; }";
-    assert!(report(&parser(never)).contains("never comes to an end"));
+    assert!(report(&parser(never)).contains("never terminates"));
     let call =
         format!("bit<8> f() {{ return 1; }}\n{}", parser("state start { transition select(x) { f(): accept; } }"));
-    assert!(report(&call).contains("nothing is called in a set"));
+    assert!(report(&call).contains("must not contain a call"));
 }
 
 #[test]
@@ -233,7 +232,7 @@ fn what_needs_a_width_or_a_type_has_one() {
     let extern_call =
         |value: &str| format!("extern void f<T>(in T value);\ncontrol c() {{ apply {{ f({value}); }} }}\n");
     accepted(&extern_call("16w5"));
-    assert!(report(&extern_call("5")).contains("width of this number is not known"));
+    assert!(report(&extern_call("5")).contains("width of this number is unknown"));
     let set = |ty: &str| {
         format!(
             "#include <core.p4>\nparser p(in bit<8> x) {{ value_set<{ty}>(4) s; state start {{ transition select(x) {{ s: accept; }} }} }}"
@@ -242,7 +241,7 @@ fn what_needs_a_width_or_a_type_has_one() {
     accepted(&set("bit<8>"));
     assert!(report(&set("varbit<8>")).contains("varbit<8>"));
     let kind = format!("struct k {{ @match(nothing) bit<8> x; }}\n{}", set("k").replace("#include <core.p4>\n", ""));
-    assert!(report(&kind).contains("matched as 'nothing'"));
+    assert!(report(&kind).contains("unknown match kind 'nothing'"));
     assert!(!report("control c() { apply { bit<8> i; for (i in 8w1 .. 8w6) { } } }").is_empty());
 }
 

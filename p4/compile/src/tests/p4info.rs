@@ -120,7 +120,7 @@ fn two_tables_with_one_name_are_refused() {
     let distinct = info_of(&text.replace("NAME", "")).expect("it compiles");
     assert_eq!(distinct.tables.len(), 4);
     let refusal = info_of(&text.replace("NAME", "@name(\".one\")")).expect_err("two tables with one name");
-    assert!(refusal.contains("two tables as 'one'"), "{refusal}");
+    assert!(refusal.contains("two tables have the control-plane name 'one'"), "{refusal}");
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl Preprocessor<'_> {
         match reader.level(0) {
             Ok(value) if reader.at == reader.tokens.len() => value != 0,
             Ok(_) => {
-                self.diagnostics.error("preprocessor", span, "the condition goes on after its end");
+                self.diagnostics.error("preprocessor", span, "unexpected text after the condition");
                 false
             }
             Err(reason) => {
@@ -105,9 +105,9 @@ impl Reader {
     fn unary(&mut self) -> Result<i64, String> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err("the condition is nested too deep".into());
+            return Err("the condition is nested too deeply".into());
         }
-        let Some(token) = self.tokens.get(self.at).cloned() else { return Err("the condition ends too early".into()) };
+        let Some(token) = self.tokens.get(self.at).cloned() else { return Err("the condition is incomplete".into()) };
         self.at += 1;
         let value = match &token.kind {
             TokenKind::Sign("!") => i64::from(self.unary()? == 0),
@@ -116,7 +116,7 @@ impl Reader {
             TokenKind::Sign("(") => {
                 let value = self.level(0)?;
                 if self.sign() != ")" {
-                    return Err("')' is missing in a condition".into());
+                    return Err("missing ')' in a condition".into());
                 }
                 self.at += 1;
                 value
@@ -127,7 +127,7 @@ impl Reader {
                 let number = number::parse(text)?;
                 i64::try_from(&number.value).map_err(|_| format!("{text} is too large for a condition"))?
             }
-            _ => return Err(format!("{} in a condition", token.describe())),
+            _ => return Err(format!("unexpected {} in a condition", token.describe())),
         };
         self.depth -= 1;
         Ok(value)

@@ -52,7 +52,7 @@ impl Preprocessor<'_> {
                 self.diagnostics.error(
                     "preprocessor",
                     token.span,
-                    format!("macros use each other more than {MAX_DEPTH} deep"),
+                    format!("macros are nested more than {MAX_DEPTH} deep"),
                 );
                 self.overflowed = true;
                 break;
@@ -68,7 +68,7 @@ impl Preprocessor<'_> {
     /// Counts a processed token. Returns false if there were too many.
     fn spend(&mut self, token: &Token) -> bool {
         if self.budget == 0 {
-            self.diagnostics.error("preprocessor", token.span, "the program is too large when its macros are expanded");
+            self.diagnostics.error("preprocessor", token.span, "the program is too large after expanding its macros");
             self.overflowed = true;
             return false;
         }
@@ -82,7 +82,11 @@ impl Preprocessor<'_> {
         let mut nesting = 0;
         loop {
             let Some(token) = input.pop() else {
-                self.diagnostics.error("preprocessor", span, format!("the arguments of macro {name} have no end"));
+                self.diagnostics.error(
+                    "preprocessor",
+                    span,
+                    format!("missing ')' after the arguments of macro {name}"),
+                );
                 return None;
             };
             if nesting == 0 && token.is_sign(")") {
@@ -157,7 +161,7 @@ impl Preprocessor<'_> {
     }
 
     fn spend_all(&mut self, span: Span) {
-        self.diagnostics.error("preprocessor", span, "the program is too large when its macros are expanded");
+        self.diagnostics.error("preprocessor", span, "the program is too large after expanding its macros");
         self.overflowed = true;
     }
 
@@ -166,7 +170,7 @@ impl Preprocessor<'_> {
         let mut lexer = Lexer::new(span.file, &text);
         let token = lexer.next();
         if lexer.next().kind != TokenKind::End {
-            self.diagnostics.error("preprocessor", span, format!("## makes '{text}', which is no word"));
+            self.diagnostics.error("preprocessor", span, format!("## produces '{text}', which is not a valid token"));
         }
         vec![token]
     }

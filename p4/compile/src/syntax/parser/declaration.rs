@@ -319,7 +319,13 @@ impl Parser<'_> {
         let mut arguments = self.type_arguments()?;
         let ty: TypeRef = match (arguments.pop(), arguments.is_empty()) {
             (Some(ty), true) => ty,
-            _ => return self.error(start, "a value set has one type", Some("write value_set<TYPE>(SIZE) NAME")),
+            _ => {
+                return self.error(
+                    start,
+                    "a value set must have exactly one type",
+                    Some("write value_set<TYPE>(SIZE) NAME"),
+                );
+            }
         };
         self.expect_sign("(")?;
         let size = self.expression()?;

@@ -355,7 +355,7 @@ impl Parser<'_> {
         let height = heights.max().unwrap_or(0) + 1;
         if !fields.is_empty() && !elements.is_empty() {
             let span = self.since(start);
-            return self.error(span, "some elements have names and some have none", Some("name all of them or none"));
+            return self.error(span, "some elements have names and some do not", Some("name all of them or none"));
         }
         let kind =
             if fields.is_empty() { ExprKind::List { elements, rest } } else { ExprKind::Record { fields, rest } };

@@ -288,7 +288,7 @@ impl Parser<'_> {
             while let Some(innermost) = nesting.last().copied() {
                 let token = self.advance();
                 match &token.kind {
-                    TokenKind::End => return self.error(open.span, "an annotation without end", None),
+                    TokenKind::End => return self.error(open.span, "unterminated annotation", None),
                     TokenKind::Sign("(") => nesting.push(")"),
                     TokenKind::Sign("[") => nesting.push("]"),
                     TokenKind::Sign("{") => nesting.push("}"),

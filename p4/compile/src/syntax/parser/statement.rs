@@ -253,7 +253,11 @@ impl Parser<'_> {
                     return Ok(StatementKind::Call(target));
                 }
                 let span = self.since(start);
-                return self.error(span, "this is no statement", Some("assign it, or call it with '(…)'"));
+                return self.error(
+                    span,
+                    "this is not a statement",
+                    Some("assign the value, or call a function with '(…)'"),
+                );
             }
         };
         self.advance();

@@ -46,10 +46,10 @@ impl Parser<'_> {
                     }
                     self.take_sign(";");
                     if table.keys.is_empty() || table.actions.is_empty() {
-                        return self.error(at, "entries come behind the keys and the actions of a table", None);
+                        return self.error(at, "entries must come after the keys and the actions of a table", None);
                     }
                     if table.entries.is_some() {
-                        return self.error(at, "the table has entries already", None);
+                        return self.error(at, "the table already has entries", None);
                     }
                     table.entries = Some(Entries { is_const, list });
                 }

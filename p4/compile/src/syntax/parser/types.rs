@@ -67,7 +67,7 @@ impl Parser<'_> {
                     (Some(element), true) => TypeKind::List(Box::new(element)),
                     _ => {
                         let span = self.since(start);
-                        return self.error(span, "a list has one type of elements", Some("write list<TYPE>"));
+                        return self.error(span, "a list must have exactly one element type", Some("write list<TYPE>"));
                     }
                 }
             }
