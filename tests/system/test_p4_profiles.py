@@ -255,11 +255,11 @@ def test_commands_change_profiles_and_value_sets(switch, wire, tmp_path):
     assert set(chosen(wire, range(64))) == {9, 2}
     for arguments, named in [
         (("member", "delete", "next_hops", 1), "group 5"),
-        (("member", "add", "next_hops", 1, "drop()"), "there already"),
+        (("member", "add", "next_hops", 1, "drop()"), "already exists"),
         (("member", "add", "next_hops", 3, "send(port:1)"), "send"),
-        (("group", "set", "outlets", 1, 1), "no action selector"),
+        (("group", "set", "outlets", 1, 1), "not an action selector"),
         (("group", "set", "next_hops", 5, "1:65"), "64"),
-        (("group", "delete", "next_hops", 5), "entries have"),
+        (("group", "delete", "next_hops", 5), "entries use"),
         (("table", "add", "routes hdr.ipv4.destination:11.0.0.0/8 member(id:77)"), "no member 77"),
         (("value-set", "set", "like_ipv4", "1", "2", "3", "4", "5"), "room for 4"),
         (("value-set", "set", "like_ipv4", "0x12345"), "16 bits"),

@@ -383,7 +383,7 @@ def test_a_controller_sees_which_of_many_updates_failed(switch, count):
         for number, error in enumerate(errors):
             expected = code_pb2.OK if number % 10 == 5 else code_pb2.ALREADY_EXISTS
             assert error.canonical_code == expected, (number, error)
-        assert "has an entry with this key already" in errors[0].message
+        assert "already has an entry with this key" in errors[0].message
 
 
 def test_nobody_listens_beyond_this_machine_without_being_told_to(tmp_path):

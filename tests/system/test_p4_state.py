@@ -82,7 +82,7 @@ def test_meters_limit_what_flows_and_reports_come_once(link, tmp_path):
         for host in both:
             host.ask("start")
         wait_until(lambda: all(all(host.ask("came")) for host in both), what="datagrams flow")
-        assert list(colors(switch)[1]) == [0], "a meter that is not set gives green"
+        assert list(colors(switch)[1]) == [0], "an unconfigured meter returns green"
         rates = ["--cir", COMMITTED, "--cburst", BURST, "--pir", PEAK, "--pburst", BURST]
         switch.ask("meter", "set", "limits", "0", *map(str, rates))
         time.sleep(1)

@@ -227,12 +227,12 @@ static void compare(const uint64_t *key)
     uint8_t data[MOST_DATA] = {0};
     look(&found, key);
     if (found.hit != (wanted != NULL))
-        fail(wanted ? "an entry is not found" : "something is found that is not there");
+        fail(wanted ? "an entry is not found" : "a missing entry is found");
     if (!wanted)
         return;
     values_of(&found, data);
     if (found.action != wanted->action || memcmp(data, wanted->data, p4_table_data_bytes(&table, wanted->action)) != 0)
-        fail("another entry is found");
+        fail("a different entry is found");
 }
 
 static enum p4_outcome apply(enum p4_outcome (*change)(struct p4_table *, const struct p4_new_entry *), const struct known *entry)
@@ -267,7 +267,7 @@ static void change(uint64_t *random, unsigned variety)
         if (outcome == P4_MANY_MASKS && wanted == P4_OK && sort->kind == P4_TUPLES)
             return;
         if (outcome != wanted)
-            fail("an insertion has another outcome");
+            fail("an insertion has an unexpected result");
         if (wanted != P4_OK)
             return;
         if (count == room)
@@ -276,14 +276,14 @@ static void change(uint64_t *random, unsigned variety)
         list[count++] = entry;
     } else if (what < 6) {
         if (apply(p4_table_modify, &entry) != (known ? P4_OK : P4_ABSENT))
-            fail("a modification has another outcome");
+            fail("a modification has an unexpected result");
         if (known) {
             known->action = entry.action;
             memcpy(known->data, entry.data, sizeof entry.data);
         }
     } else {
         if (apply(p4_table_delete, &entry) != (known ? P4_OK : P4_ABSENT))
-            fail("a deletion has another outcome");
+            fail("a deletion has an unexpected result");
         if (known)
             *known = list[--count];
     }
@@ -334,17 +334,17 @@ static void *reader(void *with)
                 put(key, 0, sort->range_bits, stays->ranges[0]);
             look(&found, key);
             if (must && !found.hit)
-                fail("an entry that stays is not found");
+                fail("a remaining entry is not found");
             if (!found.hit)
                 continue;
             if (found.action >= 3)
-                fail("an action is found that nobody has");
+                fail("an action is found that no entry has");
             values_of(&found, data);
             for (size_t byte = 1; byte < p4_table_data_bytes(&table, found.action); byte++)
                 if (data[byte] != data[0])
-                    fail("half of an entry is found");
+                    fail("a partially written entry is found");
             if (must && (found.action != stays->action || (p4_table_data_bytes(&table, stays->action) && data[0] != stays->data[0])))
-                fail("another entry is found instead of one that stays");
+                fail("a different entry is found instead of a remaining one");
         }
         p4_quiet(worker);
     }
@@ -376,7 +376,7 @@ static void together(uint64_t *random, unsigned changes)
         if (best(key))
             continue;
         if (apply(p4_table_insert, &entry) != P4_OK)
-            fail("an entry that stays cannot be inserted");
+            fail("a remaining entry cannot be inserted");
         entry.order.age = age++;
         list[count++] = entry;
     }
@@ -415,6 +415,6 @@ int main(int given, char **arguments)
     }
     p4_epoch_end();
     free(list);
-    printf("tables are right\n");
+    printf("tables are correct\n");
     return 0;
 }

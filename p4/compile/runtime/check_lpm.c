@@ -45,7 +45,7 @@ static bool insert(struct p4_table *table, const uint64_t *key, unsigned length,
     struct p4_new_entry entry = {.order = {.prefix = length}, .key = key, .mask = none, .ranges = none, .data = data};
     enum p4_outcome outcome = p4_table_insert(table, &entry);
     if (outcome != P4_OK && outcome != P4_PRESENT)
-        fail("a prefix is refused");
+        fail("a prefix is rejected");
     return outcome == P4_OK;
 }
 
@@ -73,7 +73,7 @@ static unsigned ipv4(void)
         uint16_t hop = (uint16_t)next();
         prefixes[i] = prefix;
         if (insert(&ours, &key, length, hop) && rte_lpm_add(theirs, prefix, (uint8_t)length, hop) < 0)
-            fail("rte_lpm refuses a prefix");
+            fail("rte_lpm rejects a prefix");
     }
     for (unsigned i = 0; i < LOOKUPS; i++) {
         uint32_t address = next() % 8 ? prefixes[next() % PREFIXES] ^ (uint32_t)(next() >> (32 + next() % 32)) : (uint32_t)next();
@@ -114,7 +114,7 @@ static unsigned ipv6(void)
         words[0] = __builtin_bswap64(prefix[1]);
         words[1] = __builtin_bswap64(prefix[0]);
         if (insert(&ours, prefix, length, hop) && rte_lpm6_add(theirs, (const uint8_t *)words, (uint8_t)length, hop) < 0)
-            fail("rte_lpm6 refuses a prefix");
+            fail("rte_lpm6 rejects a prefix");
     }
     for (unsigned i = 0; i < LOOKUPS; i++) {
         const uint64_t *near = prefixes[next() % PREFIXES];
@@ -144,7 +144,7 @@ int main(int count, char **arguments)
     char *eal[] = {"check_lpm", "--no-huge", "--no-pci", "--no-telemetry", "--no-shconf", "--log-level=error", "-m", "1024", "-l", "0"};
     state = (count > 1 ? strtoull(arguments[1], NULL, 10) : 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
     if (rte_eal_init(sizeof eal / sizeof *eal, eal) < 0)
-        fail("DPDK does not start");
+        fail("DPDK failed to start");
     unsigned wrong = ipv4();
     printf("ipv4: %u of %u differ, %u found\n", wrong, LOOKUPS, hits);
     hits = 0;

@@ -45,7 +45,7 @@ static __thread struct p4_cipher *p4_cipher_of_thread __attribute__((tls_model("
 
 static void p4_cipher_fail(const char *why)
 {
-    fprintf(stderr, "packets cannot be encrypted: %s\n", why);
+    fprintf(stderr, "cannot encrypt packets: %s\n", why);
     exit(3);
 }
 
@@ -54,11 +54,11 @@ static P4_APART struct p4_cipher *p4_cipher_new(void)
     size_t bytes = (sizeof(struct p4_cipher) + 63) / 64 * 64;
     struct p4_cipher *cipher = aligned_alloc(64, bytes);
     if (!cipher)
-        p4_cipher_fail("there is no memory left");
+        p4_cipher_fail("out of memory");
     memset(cipher, 0, bytes);
     cipher->manager = alloc_mb_mgr(0);
     if (!cipher->manager)
-        p4_cipher_fail("intel-ipsec-mb does not start");
+        p4_cipher_fail("intel-ipsec-mb failed to start");
     init_mb_mgr_auto(cipher->manager, NULL);
     if (imb_get_errno(cipher->manager))
         p4_cipher_fail(imb_get_strerror(imb_get_errno(cipher->manager)));

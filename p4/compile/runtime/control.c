@@ -295,16 +295,16 @@ void p4_outcome_text(enum p4_outcome outcome, const struct p4_table *table, char
         snprintf(text, bytes, "table %s: done", table->name);
         return;
     case P4_PRESENT:
-        snprintf(text, bytes, "table %s has an entry with this key already; delete or modify it", table->name);
+        snprintf(text, bytes, "table %s already has an entry with this key; delete or modify it", table->name);
         return;
     case P4_ABSENT:
         snprintf(text, bytes, "table %s has no entry with this key", table->name);
         return;
     case P4_FULL:
-        snprintf(text, bytes, "table %s is full: it has %llu entries; a larger 'size' in the program gives it room", table->name, size);
+        snprintf(text, bytes, "table %s is full: it has %llu entries; increase its 'size' in the program", table->name, size);
         return;
     case P4_NO_MEMORY:
-        snprintf(text, bytes, "table %s: there is no memory for the entry, of at most %llu", table->name, size);
+        snprintf(text, bytes, "table %s: out of memory for the entry, with at most %llu entries", table->name, size);
         return;
     case P4_MANY_MASKS:
         snprintf(text, bytes, "table %s: its entries have more than %d different sets of masks", table->name, P4_MOST_TUPLES);

@@ -168,13 +168,13 @@ static bool change(size_t place, unsigned change, const struct p4_host_entry *en
     enum p4_outcome outcome;
     size_t words;
     if (place >= program->table_count)
-        return refuse(why, room, "there is no such table");
+        return refuse(why, room, "unknown table");
     table = program->tables[place];
     words = (table->key_bits + 63) / 64 ? (table->key_bits + 63) / 64 : 1;
     if (entry->key_words != words || entry->range_words != 2 * (size_t)table->range_count || entry->action >= table->action_count ||
         entry->data_bytes != p4_table_data_bytes(table, (uint8_t)entry->action) ||
         (uint64_t)table->exact_bits + entry->prefix > table->key_bits)
-        return refuse(why, room, "an entry has another size than its table");
+        return refuse(why, room, "the size of the entry does not match its table");
     outcome = change == 0 ? p4_table_insert(table, &new) : change == 1 ? p4_table_modify(table, &new) : p4_table_delete(table, &new);
     if (outcome != P4_OK)
         p4_outcome_text(outcome, table, why, room);
@@ -185,7 +185,7 @@ static bool set_default(size_t place, uint32_t action, const uint8_t *data, size
 {
     struct p4_table *table = place < program->table_count ? program->tables[place] : NULL;
     if (!table || action >= table->action_count || data_bytes != p4_table_data_bytes(table, (uint8_t)action))
-        return refuse(why, room, "a default action has another size than its table");
+        return refuse(why, room, "the size of the default action does not match its table");
     p4_table_default(table, (uint8_t)action, data);
     return true;
 }

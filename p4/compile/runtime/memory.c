@@ -15,7 +15,7 @@ void *p4_memory_again(void *before, size_t bytes)
 {
     void *memory = realloc(before, bytes ? bytes : 1);
     if (!memory) {
-        fprintf(stderr, "there is no memory left\n");
+        fprintf(stderr, "out of memory\n");
         exit(3);
     }
     return memory;
@@ -25,7 +25,7 @@ void *p4_memory(size_t bytes)
 {
     void *memory = calloc(1, bytes ? bytes : 1);
     if (!memory) {
-        fprintf(stderr, "there is no memory left\n");
+        fprintf(stderr, "out of memory\n");
         exit(3);
     }
     return memory;

@@ -96,7 +96,7 @@ static char *word(char **rest)
     char *start = *rest + strspn(*rest, " ");
     size_t length = strcspn(start, " ");
     if (length == 0)
-        fail("a command is not complete");
+        fail("incomplete command");
     *rest = start + length;
     if (**rest)
         *(*rest)++ = 0;
@@ -132,7 +132,7 @@ static struct p4_table *table(char **rest)
 {
     uint64_t place = number(rest);
     if (place >= program->table_count)
-        fail("there is no such table");
+        fail("unknown table");
     return program->tables[place];
 }
 
@@ -150,7 +150,7 @@ static void change(char **rest, enum p4_outcome (*change)(struct p4_table *, con
     size_t words = (to->key_bits + 63) / 64 ? (to->key_bits + 63) / 64 : 1;
     if (bytes_of(rest, &key) != words * 8 || bytes_of(rest, &mask) != words * 8 ||
         bytes_of(rest, &ranges) != to->range_count * 16 || bytes_of(rest, &data) != p4_table_data_bytes(to, entry.action))
-        fail("an entry has another size than its table");
+        fail("the size of the entry does not match its table");
     entry.key = (const uint64_t *)key;
     entry.mask = (const uint64_t *)mask;
     entry.ranges = (const uint64_t *)ranges;
@@ -165,7 +165,7 @@ static void change(char **rest, enum p4_outcome (*change)(struct p4_table *, con
 static const struct p4_cells *cells(const struct p4_cells *list, size_t count, uint64_t place, uint64_t index)
 {
     if (place >= count || index >= list[place].count)
-        fail("there is no such cell");
+        fail("unknown cell");
     return &list[place];
 }
 
@@ -192,13 +192,13 @@ static void command(char *line)
         struct p4_table *to = table(&rest);
         uint8_t action = (uint8_t)number(&rest);
         if (bytes_of(&rest, &bytes) != p4_table_data_bytes(to, action))
-            fail("a default action has another size than its table");
+            fail("the size of the default action does not match its table");
         p4_table_default(to, action, bytes);
     } else if (strcmp(what, "valueset") == 0) {
         uint64_t place = number(&rest), count = number(&rest);
         struct p4_value_set *set = &program->value_sets[place];
         if (place >= program->value_set_count || bytes_of(&rest, &bytes) != count * set->words * 32)
-            fail("a value set has another size");
+            fail("the size of the value set does not match the program");
         p4_value_set_put(set, (const uint64_t *)bytes, count);
     } else if (strcmp(what, "mirror") == 0) {
         uint64_t session = number(&rest), group = number(&rest), target = number(&rest);
@@ -223,7 +223,7 @@ static void command(char *line)
         const struct p4_cells *list = cells(program->counters, program->counter_count, place, index);
         ((struct p4_counter_cell *)list->cells)[index] = (struct p4_counter_cell){packets, number(&rest)};
     } else {
-        fail("an unknown command");
+        fail("unknown command");
     }
 }
 
@@ -260,7 +260,7 @@ static void reset(const char *const *entries)
     lines_of(entries);
     machine = p4_switch_new(program, sent, lost, NULL);
     if (!machine)
-        fail("there are too many switches");
+        fail("too many switches");
 }
 
 static void dump(const char *word, const struct p4_cells *list, size_t count)
@@ -291,19 +291,19 @@ int main(int count, char **arguments)
         fail("usage: player PROGRAM COMMANDS BATCH[n][d][s]...");
     /* The seed is secret, so that nobody can construct keys that share a bucket. */
     if (getentropy(&p4_seed, sizeof p4_seed))
-        fail("there are no random numbers");
+        fail("the system provides no random numbers");
     library = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
     if (!library)
         fail(dlerror());
     program = dlsym(library, "namehop_p4_program");
     entries = dlsym(library, "namehop_p4_entries");
     if (!program || !entries || program->version != P4_VERSION)
-        fail("this is no program of this version");
+        fail("not a program of this version");
     for (int run = 3; run < count; run++) {
         ssize_t length;
         script = fopen(arguments[2], "r");
         if (!script)
-            fail("the commands cannot be read");
+            fail("cannot read the commands");
         p4_ahead_bytes = strchr(arguments[run], 's') ? SIZE_MAX : 0;
         p4_prefetch(program->tables, program->table_count, strchr(arguments[run], 'n') == NULL);
         reset(entries);

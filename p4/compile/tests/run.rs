@@ -45,7 +45,7 @@ fn compile(folder: &Path, name: &str, declarations: &str, ingress: &str) -> Path
         ),
     );
     written.expect("written");
-    let output = program().arg("compile").arg(&source).arg("-o").arg(&result).output().expect("it starts");
+    let output = program().arg("compile").arg(&source).arg("-o").arg(&result).output().expect("the program starts");
     assert!(output.status.success(), "{}", text(&output));
     result
 }
@@ -72,7 +72,7 @@ fn write_capture(path: &Path, frames: &[Vec<u8>]) {
 }
 
 fn read_capture(path: &Path) -> Vec<Vec<u8>> {
-    let bytes = fs::read(path).expect("there is one");
+    let bytes = fs::read(path).expect("the capture exists");
     let (mut frames, mut rest) = (Vec::new(), &bytes[24..]);
     while let Some((header, behind)) = rest.split_at_checked(16) {
         let length = u32::from_le_bytes(header[8..12].try_into().expect("four")) as usize;
@@ -97,7 +97,7 @@ impl Running {
         for port in ports {
             command.arg("--port").arg(port);
         }
-        let child = command.spawn().expect("it starts");
+        let child = command.spawn().expect("the program starts");
         let end = Instant::now() + Duration::from_secs(30);
         while UnixStream::connect(&socket).is_err() {
             assert!(Instant::now() < end, "no socket");
@@ -107,15 +107,15 @@ impl Running {
     }
 
     fn ask(&self, arguments: &[&str]) -> Result<String, String> {
-        let output = program().args(arguments).arg("--control").arg(&self.socket).output().expect("it starts");
+        let output = program().args(arguments).arg("--control").arg(&self.socket).output().expect("the program starts");
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         if output.status.success() { Ok(said) } else { Err(text(&output)) }
     }
 
     fn end(mut self) {
         kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM).expect("told");
-        assert!(self.child.wait().expect("it ends").success());
-        assert!(!self.socket.exists(), "the socket is gone");
+        assert!(self.child.wait().expect("the program ends").success());
+        assert!(!self.socket.exists(), "the socket must be removed");
     }
 }
 
@@ -158,10 +158,10 @@ fn registers_meters_and_reports_are_seen_from_outside() {
     assert_eq!(json["cells"][0]["value"]["1"], "0x5");
     let bytes: usize = frames.iter().map(Vec::len).sum();
     let counted = format!("I.colors(0): 300 packets, {bytes} bytes\n");
-    assert_eq!(ask(&["counter", "read", "colors"]), Ok(counted), "a meter that is not set gives green");
+    assert_eq!(ask(&["counter", "read", "colors"]), Ok(counted), "an unconfigured meter returns green");
     ask(&["meter", "set", "limits", "1", "--cir", "1000", "--cburst", "1500", "--pir", "2000", "--pburst", "3000"])
         .expect("set");
-    let set = "I.limits(1): committed 1000 bytes/s, at once 1500; peak 2000 bytes/s, at once 3000\n";
+    let set = "I.limits(1): committed 1000 bytes/s, burst 1500; peak 2000 bytes/s, burst 3000\n";
     assert_eq!(ask(&["meter", "read", "limits"]).as_deref(), Ok(set));
     ask(&["meter", "reset", "limits"]).expect("reset");
     assert_eq!(ask(&["meter", "read", "limits"]).as_deref(), Ok(""));
@@ -169,15 +169,19 @@ fn registers_meters_and_reports_are_seen_from_outside() {
     for (number, line) in reports.lines().enumerate() {
         assert_eq!(line, format!("digest_0: 0:{number:#x} 1:0x7 2:0x5"));
     }
-    assert_eq!((reports.lines().count(), ask(&["digest"]).as_deref()), (300, Ok("")), "each report is given once");
+    assert_eq!(
+        (reports.lines().count(), ask(&["digest"]).as_deref()),
+        (300, Ok("")),
+        "each report must be returned once"
+    );
     for (arguments, part) in [
         (&["register", "read", "none"][..], "register: there is no 'none'"),
-        (&["register", "read", "lengths", "10000"], "register I.lengths: 10000 is outside of its 10000 cells"),
+        (&["register", "read", "lengths", "10000"], "register I.lengths: index 10000 is out of range for 10000 cells"),
         (&["register", "write", "lengths", "1", "0x100000000"], "does not fit into 32 bits"),
         (&["register", "write", "lengths", "1", "x"], "register I.lengths"),
         (&["register", "write", "parts", "1", "5"], "PART:VALUE"),
-        (&["register", "write", "parts", "1", "0:1", "0:2"], "one value for each part"),
-        (&["meter", "read", "limits", "3"], "meter I.limits: 3 is outside of its 3 cells"),
+        (&["register", "write", "parts", "1", "0:1", "0:2"], "a part has more than one value"),
+        (&["meter", "read", "limits", "3"], "meter I.limits: index 3 is out of range for 3 cells"),
         (
             &["meter", "set", "limits", "1", "--cir", "3", "--cburst", "1", "--pir", "2", "--pburst", "1"],
             "above the peak rate",
@@ -201,7 +205,7 @@ fn run(folder: &Path, program_file: &Path, frames: &[Vec<u8>], arguments: &[&str
     for (port, output) in [1, 2].into_iter().zip(&outputs) {
         command.arg("--port").arg(format!("{port}=pcap://?out={}", output.display()));
     }
-    let output = command.output().expect("it starts");
+    let output = command.output().expect("the program starts");
     assert!(output.status.success(), "{}", text(&output));
     let report = serde_json::from_slice(&output.stdout).expect("JSON");
     (outputs.map(|path| read_capture(&path)), report)
@@ -243,7 +247,11 @@ fn the_size_of_batches_is_chosen_on_the_packets_that_come() {
     let sink = compile(folder.path(), "sink", "counter(1, CounterType.packets) all;", ingress);
     let frames = vec![[&[2; 12][..], &[8, 0], &[0; 46]].concat(); 20_000];
     let (_, report) = run(folder.path(), &sink, &frames, &[]);
-    assert_eq!((&report["dropped"], &report["lost"]), (&20_000.into(), &0.into()), "none is lost while it measures");
+    assert_eq!(
+        (&report["dropped"], &report["lost"]),
+        (&20_000.into(), &0.into()),
+        "no packet may be lost while measuring"
+    );
     let batches = &report["batches"][0];
     assert!(batches["choices"].as_u64().is_some_and(|choices| choices >= 1), "{report}");
     let measured = batches["measured"].as_array().expect("a list");
@@ -275,7 +283,7 @@ fn packets_are_copied_dropped_and_go_round() {
     assert_eq!((&report["lost"], &report["no_buffer"]), (&0.into(), &0.into()));
     let endless = compile(folder.path(), "endless", "", "standard.egress_spec = 2; resubmit_preserving_field_list(0);");
     let (_, report) = run(folder.path(), &endless, &frames[..3], &[]);
-    assert_eq!(report["lost"], 3, "a packet that never ends is lost, and nothing else happens");
+    assert_eq!(report["lost"], 3, "a packet that never terminates is dropped without other effects");
 }
 
 #[test]
@@ -299,7 +307,7 @@ fn payloads_are_encrypted_in_place_and_in_copies() {
             }
             let ([mut decrypted, _], _) = run(folder.path(), &decrypter, &encrypted, arguments);
             for (before, after) in frames.iter().zip(&mut decrypted) {
-                assert!(after[before.len()..].iter().all(|byte| *byte == 0), "it was filled up with zeros");
+                assert!(after[before.len()..].iter().all(|byte| *byte == 0), "the payload must be padded with zeros");
                 after.truncate(before.len());
             }
             assert!(decrypted == frames, "{name} {arguments:?}");
@@ -319,7 +327,7 @@ fn a_library_that_is_missing_is_named() {
         let source = format!("{}/programs/{name}.p4", env!("CARGO_MANIFEST_DIR"));
         let mut command = program();
         command.args(["compile", &source, "-o"]).arg(path("out.so")).env("CC", path("cc"));
-        let output = command.output().expect("it starts");
+        let output = command.output().expect("the program starts");
         assert!(!output.status.success() && text(&output).contains(part), "{name}: {}", text(&output));
     }
 }
@@ -338,15 +346,15 @@ fn what_cannot_run_is_named() {
     let port = "0=pcap:///nonexistent/in.pcap";
     let table = [
         (vec![keeps.to_str().expect("a name"), "--port", port], "nonexistent"),
-        (vec![keeps.to_str().expect("a name"), "--port", port, "--workers", "2"], "only one worker"),
+        (vec![keeps.to_str().expect("a name"), "--port", port, "--workers", "2"], "a single worker"),
         (vec![keeps.to_str().expect("a name"), "--port", "0=dev://no-such-if0"], "0=dev://no-such-if0"),
         (vec![keeps.to_str().expect("a name"), "--port", "511=dev://lo"], "0 to 510"),
-        (vec![keeps.to_str().expect("a name"), "--port", "0=udp4://192.0.2.1:6363"], "no port of a switch"),
+        (vec![keeps.to_str().expect("a name"), "--port", "0=udp4://192.0.2.1:6363"], "cannot be a port of a switch"),
         (vec![text_file.to_str().expect("a name"), "--port", port], "namehop p4 compile"),
         (vec!["/nonexistent.so", "--port", port], "/nonexistent.so"),
     ];
     for (arguments, part) in table {
-        let output = program().arg("run").args(&arguments).output().expect("it starts");
+        let output = program().arg("run").args(&arguments).output().expect("the program starts");
         assert!(!output.status.success() && text(&output).contains(part), "{arguments:?}: {}", text(&output));
     }
 }
@@ -365,7 +373,7 @@ fn a_program_that_is_wrong_leaves_nothing_behind() {
     ];
     for (source, result, info, part) in table {
         let arguments = [source.as_os_str(), "-o".as_ref(), result.as_ref(), "--p4info".as_ref(), info.as_ref()];
-        let output = program().arg("compile").args(arguments).output().expect("it starts");
+        let output = program().arg("compile").args(arguments).output().expect("the program starts");
         assert_eq!(output.status.code(), Some(1), "{part}");
         assert!(text(&output).contains(part), "{part}: {}", text(&output));
         let left = fs::read_dir(folder.path()).expect("the folder").map(|entry| entry.expect("a file").file_name());
@@ -384,10 +392,10 @@ fn a_program_that_runs_is_controlled_by_its_user() {
     let memif = format!("0=memif://{}?id=0", folder.path().join("memif").display());
     let running = Running::start(folder.path(), &switch, &[memif]);
     let socket = running.socket.clone();
-    assert_eq!(fs::metadata(&socket).expect("it is there").permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(&socket).expect("the socket exists").permissions().mode() & 0o777, 0o600);
     let ask = |arguments: &[&str]| running.ask(arguments);
     ask(&["table", "add", "kinds kind:0x0800 send(port:3)"]).expect("added");
-    let again = ask(&["table", "add", "kinds kind:0x0800 send(port:4)"]).expect_err("it is there");
+    let again = ask(&["table", "add", "kinds kind:0x0800 send(port:4)"]).expect_err("the entry exists");
     assert!(again.contains("I.kinds") && again.contains("already"), "{again}");
     ask(&["table", "modify", "kinds kind:0x0800 send(port:5)"]).expect("modified");
     assert_eq!(ask(&["table", "list", "kinds"]).as_deref(), Ok("I.kinds \"hdr.first.kind\":0x800 I.send(port:0x5)\n"));
@@ -395,9 +403,10 @@ fn a_program_that_runs_is_controlled_by_its_user() {
     let lines =
         |count: u32| (1..=count).map(|kind| format!("more {kind} kind:{kind} send(port:{kind})\n")).collect::<String>();
     fs::write(&file, lines(4)).expect("written");
-    let full = ask(&["table", "load", file.to_str().expect("a name")]).expect_err("there is room for three");
+    let full =
+        ask(&["table", "load", file.to_str().expect("a name")]).expect_err("the table has room for three entries");
     assert!(full.contains("line 4") && full.contains("I.more is full"), "{full}");
-    assert_eq!(ask(&["table", "list", "more"]).as_deref(), Ok(""), "none of it was loaded");
+    assert_eq!(ask(&["table", "list", "more"]).as_deref(), Ok(""), "no entry of the file may be loaded");
     fs::write(&file, lines(3)).expect("written");
     assert_eq!(ask(&["table", "load", file.to_str().expect("a name")]).as_deref(), Ok("3 entries loaded\n"));
     ask(&["table", "dump", file.to_str().expect("a name")]).expect("dumped");
@@ -410,13 +419,13 @@ fn a_program_that_runs_is_controlled_by_its_user() {
     assert!(ask(&["counter", "read", "all", "4"]).expect_err("outside").contains("4 cells"));
     assert_eq!(ask(&["counter", "read", "all", "1"]).as_deref(), Ok("I.all(1): 0 packets, 0 bytes\n"));
     for bytes in [&b"\n"[..], b"{}\n", b"\xff\xfe\0\n", b"{\"request\":\"table-list\",\"x\":1}\n", &[b'['; 70_000]] {
-        let mut stream = UnixStream::connect(&socket).expect("it listens");
+        let mut stream = UnixStream::connect(&socket).expect("the server listens");
         stream.write_all(bytes).expect("sent");
         stream.shutdown(std::net::Shutdown::Write).expect("ended");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
         assert!(answer.contains("error"), "{answer}");
     }
-    assert_eq!(ask(&["table", "list", "more"]).expect("it answers").lines().count(), 3);
+    assert_eq!(ask(&["table", "list", "more"]).expect("the server answers").lines().count(), 3);
     running.end();
 }

@@ -120,10 +120,10 @@ impl Arbiter {
             // The oldest stream without an arbitration is evicted; the numbers rise.
             let silent = state.clients.iter().find(|(_, client)| client.role.is_none()).map(|(number, _)| *number);
             let Some(silent) = silent else {
-                let message = format!("there are {MOST_STREAMS} streams of controllers already; end one of them");
+                let message = format!("all {MOST_STREAMS} controller streams are in use; close one of them");
                 return Err(Status::resource_exhausted(message));
             };
-            self.dismiss(&mut state, silent, Some(Status::resource_exhausted("another stream has this one's place")));
+            self.dismiss(&mut state, silent, Some(Status::resource_exhausted("another stream replaced this one")));
         }
         state.next += 1;
         let number = state.next;
@@ -141,18 +141,19 @@ impl Arbiter {
         let Some(known) = state.clients.get(&client) else { return Ok(()) };
         let is_first = known.role.is_none();
         if update.device_id != self.device_id {
-            let message = format!("there is no device {}; this one has number {}", update.device_id, self.device_id);
+            let message =
+                format!("there is no device {}; the id of this device is {}", update.device_id, self.device_id);
             return Err(if is_first { Status::not_found(message) } else { Status::failed_precondition(message) });
         }
         if let Some(other) = known.role.as_ref().filter(|other| **other != role) {
-            let message = format!("this stream takes part in {other}: open another one for {role}");
+            let message = format!("this stream has {other}: open another stream for {role}");
             return Err(Status::failed_precondition(message));
         }
         let id = update.election_id.filter(|id| *id != Uint128::default());
         let others = state.clients.iter().filter(|(number, _)| **number != client);
         let mut others = others.filter(|(_, other)| other.role.as_ref() == Some(&role));
         if id.is_some() && others.any(|(_, other)| other.election_id == id) {
-            return Err(Status::invalid_argument("another controller has this election id; choose another one"));
+            return Err(Status::invalid_argument("another controller has this election id; use a different one"));
         }
         if !state.roles.contains_key(&role) {
             state.make_room();
@@ -182,7 +183,7 @@ impl Arbiter {
             let Some(client) = state.clients.get(number) else { continue };
             let (code, text) = match standing.primary {
                 Some(primary) if primary == *number => (Code::Ok, ""),
-                Some(_) => (Code::AlreadyExists, "another controller is the primary one"),
+                Some(_) => (Code::AlreadyExists, "another controller is primary"),
                 None => (Code::NotFound, "there is no primary controller"),
             };
             let status = message::Status { code: code as i32, message: text.to_owned(), details: Vec::new() };
@@ -235,7 +236,7 @@ impl Arbiter {
         if *role == Role::default() || self.state().roles.contains_key(role) {
             return Ok(());
         }
-        Err(Status::not_found(format!("there is no {role}: open a stream in it, or leave the role out")))
+        Err(Status::not_found(format!("there is no {role}: open a stream with it, or omit the role")))
     }
 
     /// True if role and election id belong to a primary controller.
@@ -286,7 +287,7 @@ fn wanted_role(update: &Arbitration) -> Result<Role, Status> {
     let Some(message::Role { id, config, name }) = &update.role else { return Ok(Role::default()) };
     if config.is_some() {
         return Err(Status::invalid_argument(
-            "no form of a role's config is known here: leave it out, and the role may do everything",
+            "role configs are not supported: omit the config, and the role has all permissions",
         ));
     }
     if name.len() > LONGEST_NAME {

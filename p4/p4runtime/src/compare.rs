@@ -37,7 +37,7 @@ fn same_list<T: Named>(kind: &str, own: &[T], given: &[T], plain: impl Fn(&mut T
     for (id, other) in &mut given {
         let name = other.preamble().name.clone();
         match own.get(id) {
-            None => return Err(format!("it has {kind} {name} with id {id:#010x}, which the program has not")),
+            None => return Err(format!("it has {kind} {name} with id {id:#010x}, which the program does not have")),
             Some(known) if known != other => return Err(format!("{kind} {name} with id {id:#010x} differs")),
             Some(_) => {}
         }

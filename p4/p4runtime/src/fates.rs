@@ -34,7 +34,7 @@ pub fn status(results: &[Result<(), Status>]) -> Status {
     }
     let mut told = results.len();
     loop {
-        let message = format!("{message}; details are of the first {told} only: send smaller batches");
+        let message = format!("{message}; details cover only the first {told}: send smaller batches");
         let details = codes(&results[..told], SHORT_ERROR_TYPE);
         let bytes = encoded(&message, &details).len();
         if bytes <= MOST_BYTES - MESSAGE_BYTES {
@@ -133,14 +133,14 @@ mod tests {
 
     #[test]
     fn a_status_fits_into_the_headers_of_clients_and_tells_each_code() {
-        for message in ["", "table t has an entry with this key already; delete or modify it", &"€".repeat(3000)] {
+        for message in ["", "table t already has an entry with this key; delete or modify it", &"€".repeat(3000)] {
             for count in [1, 2, 10, 100, 130, 150, 200, 250, 300, 1000, 4096, 100_000] {
                 let results = results(count, message);
                 let status = status(&results);
                 assert!(header_bytes(&status) < 8192, "{count} updates: {} bytes", header_bytes(&status));
                 let told = shown(&status);
                 assert!(told.len() == count || told.len() >= 230, "{count}: {}", told.len());
-                assert_eq!(status.message().contains("details are of the first"), told.len() < count);
+                assert_eq!(status.message().contains("details cover only the first"), told.len() < count);
                 for (result, (code, text)) in results.iter().zip(&told) {
                     let expected = result.as_ref().err();
                     assert_eq!(*code, expected.map_or(Code::Ok, Status::code));

@@ -228,7 +228,7 @@ async fn aside<R: Send + 'static>(
         work()
     });
     let done = done.await;
-    done.unwrap_or_else(|_| Err(Status::internal("the request failed; please report this")))
+    done.unwrap_or_else(|_| Err(Status::internal("the request handler panicked; please report this")))
 }
 
 async fn dispatch<D: Device>(request: Request<Incoming>, shared: &Shared<D>, busy: &Arc<Busy>) -> Response<Body> {
@@ -272,10 +272,10 @@ async fn dispatch<D: Device>(request: Request<Incoming>, shared: &Shared<D>, bus
 }
 
 fn unknown(path: &str) -> Response<Body> {
-    Status::unimplemented(format!("there is no method {path}; this is P4Runtime")).into_http()
+    Status::unimplemented(format!("P4Runtime has no method {path}")).into_http()
 }
 
 async fn in_time(answer: impl Future<Output = Response<Body>>) -> Response<Body> {
-    let late = || Status::deadline_exceeded("the request did not come, or was not answered, in time").into_http();
+    let late = || Status::deadline_exceeded("the request did not arrive or was not answered in time").into_http();
     timeout(REQUEST_TIME, answer).await.unwrap_or_else(|_| late())
 }

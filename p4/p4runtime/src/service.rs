@@ -58,7 +58,7 @@ impl<D: Device> Service<D> {
         if device_id == own {
             return Ok(());
         }
-        Err(Status::not_found(format!("there is no device {device_id}; this one has number {own}")))
+        Err(Status::not_found(format!("there is no device {device_id}; the id of this device is {own}")))
     }
 
     fn check_writer(&self, device_id: u64, role: &Role, election_id: Option<Uint128>) -> Result<(), Status> {
@@ -66,7 +66,8 @@ impl<D: Device> Service<D> {
         self.arbiter.check_role(role)?;
         if !self.arbiter.is_primary(role, election_id) {
             return Err(Status::permission_denied(format!(
-                "only the primary controller of {role} may do this: open a stream with the highest election id, and name it here"
+                "only the primary controller of {role} may do this: open a stream with the highest election id, and \
+                 give that id in the request"
             )));
         }
         Ok(())
@@ -86,12 +87,13 @@ impl<D: Device> Service<D> {
             Ok(Atomicity::RollbackOnError) => self.device.alone(false, || self.all_or_none(updates))?,
             Ok(Atomicity::DataplaneAtomic) if updates.len() > MOST_AT_ONCE => {
                 return Err(Status::unimplemented(format!(
-                    "packets wait for a batch with DATAPLANE_ATOMIC, so it has {MOST_AT_ONCE} updates at most, and this one has {}",
+                    "a batch with DATAPLANE_ATOMIC delays packets, so it is limited to {MOST_AT_ONCE} updates; this \
+                     one has {}",
                     updates.len()
                 )));
             }
             Ok(Atomicity::DataplaneAtomic) => self.device.alone(true, || self.all_or_none(updates))?,
-            Err(_) => return Err(Status::invalid_argument(format!("there is no atomicity {}", request.atomicity))),
+            Err(_) => return Err(Status::invalid_argument(format!("unknown atomicity {}", request.atomicity))),
         };
         if results.iter().all(Result::is_ok) { Ok(Nothing {}) } else { Err(fates::status(&results)) }
     }
@@ -119,7 +121,7 @@ impl<D: Device> Service<D> {
             let stays: Vec<Status> = made.into_iter().rev().filter_map(|undo| undo().err()).collect();
             if let Some(first) = stays.first() {
                 return Err(Status::internal(format!(
-                    "update {} of {} failed ({}), and {} of those before it could not be taken back ({})",
+                    "update {} of {} failed ({}), and {} earlier updates could not be undone ({})",
                     place + 1,
                     updates.len(),
                     status.message(),
@@ -127,7 +129,13 @@ impl<D: Device> Service<D> {
                     first.message()
                 )));
             }
-            let other = |number| if number < place { "it was taken back" } else { "it was not tried" };
+            let other = |number| {
+                if number < place {
+                    "undone, because a later update failed"
+                } else {
+                    "not attempted, because an earlier update failed"
+                }
+            };
             let fate = |number| if number == place { status.clone() } else { Status::aborted(other(number)) };
             return Ok((0..updates.len()).map(|number| Err(fate(number))).collect());
         }
@@ -147,11 +155,11 @@ impl<D: Device> Service<D> {
         let cookie = match (action, &request.config) {
             (PipelineAction::Unspecified, _) => return Err(Status::invalid_argument("the action is missing")),
             (PipelineAction::Commit, Some(_)) => {
-                return Err(Status::invalid_argument("COMMIT is for what was saved; leave the configuration out"));
+                return Err(Status::invalid_argument("COMMIT uses the saved configuration; omit the configuration"));
             }
             (PipelineAction::Commit, None) => pipeline
                 .saved
-                .ok_or_else(|| Status::failed_precondition("nothing was saved: VERIFY_AND_SAVE comes first"))?,
+                .ok_or_else(|| Status::failed_precondition("no configuration was saved: use VERIFY_AND_SAVE first"))?,
             (_, None) => return Err(Status::invalid_argument("the configuration is missing")),
             (_, Some(config)) => {
                 self.verify(config)?;
@@ -175,7 +183,7 @@ impl<D: Device> Service<D> {
     fn verify(&self, config: &PipelineConfig) -> Result<(), Status> {
         let given = config.p4info.as_ref().ok_or_else(|| Status::invalid_argument("p4info is missing"))?;
         compare::same(self.device.p4info(), given).map_err(|difference| {
-            Status::invalid_argument(format!("p4info is not that of the program that runs: {difference}"))
+            Status::invalid_argument(format!("p4info differs from that of the running program: {difference}"))
         })?;
         let (own, given) = (self.device.program(), &*config.p4_device_config);
         // Some controllers send only p4info.
@@ -183,8 +191,8 @@ impl<D: Device> Service<D> {
             return Ok(());
         }
         Err(Status::invalid_argument(format!(
-            "p4_device_config has {} bytes and is not the program that runs, which has {}: give the file that 'namehop p4 run' was \
-             started with; another program needs another start",
+            "p4_device_config has {} bytes and is not the running program of {} bytes: give the file with which \
+             'namehop p4 run' was started; to run another program, restart",
             given.len(),
             own.len()
         )))
@@ -216,8 +224,8 @@ impl<D: Device> Service<D> {
 /// Kind and entity of an update.
 fn parts_of(update: &Update) -> Result<(UpdateType, &Entity), Status> {
     match (update.update_type(), &update.entity) {
-        (UpdateType::Unspecified, _) => Err(Status::invalid_argument("an update inserts, modifies or deletes")),
-        (_, None) => Err(Status::invalid_argument("an update has an entity")),
+        (UpdateType::Unspecified, _) => Err(Status::invalid_argument("an update must insert, modify or delete")),
+        (_, None) => Err(Status::invalid_argument("an update must have an entity")),
         (kind, Some(entity)) => Ok((kind, entity)),
     }
 }

@@ -76,12 +76,12 @@ async fn listen<D: Device>(
                 busy.begin();
                 is_known = true;
             }
-            _ if !is_known => return Err(Status::failed_precondition("a stream begins with an arbitration")),
+            _ if !is_known => return Err(Status::failed_precondition("a stream must begin with an arbitration")),
             Some(StreamUpdate::Packet(packet)) => {
                 let refused = if service.arbiter.has_primary_stream(client) {
                     service.device.send(&packet).err()
                 } else {
-                    Some(Status::permission_denied("only a primary controller sends packets"))
+                    Some(Status::permission_denied("only a primary controller may send packets"))
                 };
                 if let Some(status) = refused {
                     service.arbiter.send(client, StreamEvent::Error(packet_error(&status, packet)));
@@ -89,7 +89,7 @@ async fn listen<D: Device>(
             }
             // A digest is never sent again, so nothing depends on its acknowledgement.
             Some(StreamUpdate::DigestAck(_)) => {}
-            None => return Err(Status::unimplemented("the stream takes arbitrations, packets and digest_ack")),
+            None => return Err(Status::unimplemented("the stream accepts only arbitrations, packets and digest_ack")),
         }
         // Let other tasks run, however many messages come.
         tokio::task::yield_now().await;
@@ -175,8 +175,8 @@ impl<D: Device> ServerStreamingService<ReadRequest> for Read<D> {
             service.check_device(request.device_id)?;
             // Every role contains the whole program.
             service.arbiter.check_role(&Role { id: 0, name: request.role.clone() })?;
-            let turn =
-                Turn::take().ok_or_else(|| Status::resource_exhausted(format!("{MOST_READS} reads go on already")))?;
+            let turn = Turn::take()
+                .ok_or_else(|| Status::resource_exhausted(format!("{MOST_READS} reads are already in progress")))?;
             let (sender, receiver) = mpsc::channel(PARTS);
             tokio::spawn(async move {
                 answer(&service, &request, &sender).await;

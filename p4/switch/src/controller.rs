@@ -28,7 +28,8 @@ impl Controller {
     /// Opens a port and its queue.
     pub(crate) fn open(pool: &BufferPool) -> Result<(Arc<Controller>, ControllerQueue), String> {
         let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
-        let bell = EventFd::from_value_and_flags(0, flags).map_err(|error| format!("there is no eventfd: {error}"))?;
+        let bell =
+            EventFd::from_value_and_flags(0, flags).map_err(|error| format!("cannot create an eventfd: {error}"))?;
         let controller = Arc::new(Controller {
             pool: pool.clone(),
             to_program: ArrayQueue::new(MOST_WAITING),

@@ -175,7 +175,7 @@ impl Switch {
         let workers = workers.clamp(1, MAX_WORKERS);
         if workers > 1 && program.needs_one_worker() {
             return Err(format!(
-                "{} has registers or sees packets in their order, which only one worker keeps: leave --workers out",
+                "{} uses registers or depends on packet order, which needs a single worker: omit --workers",
                 program.name
             ));
         }
@@ -185,7 +185,8 @@ impl Switch {
         let (mut ports, mut queues) = (Vec::new(), Vec::new());
         for (place, spec) in specs.iter().enumerate() {
             let number = place_of.get_mut(spec.number as usize).filter(|number| number.is_none());
-            *number.ok_or_else(|| format!("port {} is named twice, or too large", spec.number))? = Some(place as u16);
+            *number.ok_or_else(|| format!("port {} is given twice, or its number is too large", spec.number))? =
+                Some(place as u16);
             let (port, queues_of_port) = opener.open(spec)?;
             ports.push(port);
             queues.push(queues_of_port);
@@ -325,7 +326,7 @@ impl Switch {
         self.wakers.iter().for_each(|waker| waker.wake());
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
-                tracing::error!("a worker ended by itself");
+                tracing::error!("a worker panicked");
             }
         }
     }

@@ -44,10 +44,12 @@ impl std::str::FromStr for PortSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<PortSpec, String> {
-        let (number, uri) = text.split_once('=').ok_or("a port is written NUMBER=URI, as 0=dev://eth0")?;
-        let number: u32 = number.parse().ok().filter(|number| *number < 511).ok_or_else(|| {
-            format!("'{number}' is no number of a port: 0 to 510 are (511 stands for dropping a packet)")
-        })?;
+        let (number, uri) = text.split_once('=').ok_or("a port must be NUMBER=URI, as in 0=dev://eth0")?;
+        let number: u32 = number
+            .parse()
+            .ok()
+            .filter(|number| *number < 511)
+            .ok_or_else(|| format!("'{number}' is not a port number: use 0 to 510 (511 drops packets)"))?;
         let uri: FaceUri = uri.parse().map_err(|error: uri::FaceUriError| error.to_string())?;
         let is_port = match &uri {
             FaceUri::Device { driver, .. } => matches!(driver, PortDriver::Kernel | PortDriver::Xdp | PortDriver::Pci),
@@ -56,8 +58,8 @@ impl std::str::FromStr for PortSpec {
         };
         if !is_port || uri.port() != uri {
             return Err(format!(
-                "{uri} is no port of a switch: write dev://INTERFACE, xdp://INTERFACE, pci://ADDRESS, memif:///SOCKET?id=NUMBER \
-                 or pcap:///IN?out=/OUT"
+                "{uri} cannot be a port of a switch: write dev://INTERFACE, xdp://INTERFACE, pci://ADDRESS, \
+                 memif:///SOCKET?id=NUMBER or pcap:///IN?out=/OUT"
             ));
         }
         Ok(PortSpec { number, uri })
@@ -178,14 +180,14 @@ impl Opener {
     fn device(&mut self, uri: &FaceUri) -> Result<(Device, Queues, &'static str), String> {
         let text = |error: DpdkError| {
             let remedy = if error.is_permission() {
-                " (it needs the capability CAP_NET_RAW: run as root, or grant that)"
+                " (this needs the capability CAP_NET_RAW: run as root, or grant it)"
             } else {
                 ""
             };
             format!("{error}{remedy}")
         };
-        const BY_PORTS: &str = "packets of UDP by addresses and ports, all others to the first worker";
-        const ONE: &str = "all to one worker";
+        const BY_PORTS: &str = "UDP packets by addresses and ports, others to the first worker";
+        const ONE: &str = "all packets to one worker";
         match uri {
             FaceUri::Device { driver: PortDriver::Kernel, interface, .. } => {
                 let found = Interface::query(interface).map_err(text)?;
@@ -203,14 +205,14 @@ impl Opener {
                 let (port, queues) =
                     XdpPort::open(interface, found.mtu_bytes, self.queues, &self.pool).map_err(text)?;
                 port.receive_everything().map_err(text)?;
-                Ok((Device::Xdp(interface.clone(), port), boxed(queues), "by the queues of the interface"))
+                Ok((Device::Xdp(interface.clone(), port), boxed(queues), "by the interface's queues"))
             }
             FaceUri::Device { driver: PortDriver::Pci, interface, .. } => {
                 let (port, queues) = self.card(interface).map_err(|error| error.to_string())?;
                 let spread = match (queues.len(), port.spreads) {
                     (1, _) => ONE,
                     (_, true) => BY_PORTS,
-                    (_, false) => "as the card does by itself",
+                    (_, false) => "by the card's default",
                 };
                 Ok((Device::Nic(port), boxed(queues), spread))
             }
@@ -231,7 +233,7 @@ impl Opener {
                     uri::MemifRole::Client => MemifRole::Client,
                 };
                 if role == MemifRole::Server {
-                    prepare_socket(&socket).map_err(|error| format!("cannot make {}: {error}", socket.display()))?;
+                    prepare_socket(&socket).map_err(|error| format!("cannot create {}: {error}", socket.display()))?;
                 }
                 let service = match &mut self.memif {
                     Some(service) => service,
@@ -241,7 +243,7 @@ impl Opener {
                 let (port, queue) = service.open(&memif, &self.pool).map_err(text)?;
                 Ok((Device::Memif(port), boxed([queue]), ONE))
             }
-            other => Err(format!("{other} is no port of a switch")),
+            other => Err(format!("{other} cannot be a port of a switch")),
         }
     }
 }

@@ -22,19 +22,22 @@ const WHY_BYTES: usize = 512;
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file cannot be read, or is not a shared object.
-    #[error("cannot load {0}: {1}; 'namehop p4 compile' makes loadable programs")]
+    #[error("cannot load {0}: {1}; compile programs with 'namehop p4 compile'")]
     Unreadable(PathBuf, libloading::Error),
     /// The program encrypts packets, and the library for that is missing.
-    #[error("{0} encrypts packets; that needs the library intel-ipsec-mb: apt install libipsec-mb1")]
+    #[error("{0} encrypts packets, which needs the library intel-ipsec-mb: apt install libipsec-mb1")]
     Cipher(PathBuf),
     /// The file is a shared object of another kind, or from before programs had a version.
-    #[error("{0} is no program that can be loaded; make it with 'namehop p4 compile FILE -o {0}'")]
+    #[error("{0} is not a compiled program; create it with 'namehop p4 compile FILE -o {0}'")]
     Foreign(PathBuf),
     /// The program was compiled for another version.
-    #[error("{0} was compiled for another version of Namehop (it has number {1}, this one {v}); compile it again", v = ffi::VERSION)]
+    #[error(
+        "{0} was compiled for another version of Namehop (version {1}, expected {v}); compile it again",
+        v = ffi::VERSION
+    )]
     Version(PathBuf, u32),
     /// The program's initialization failed.
-    #[error("{0} does not start: {1}")]
+    #[error("{0} failed to start: {1}")]
     Start(PathBuf, String),
 }
 
@@ -126,7 +129,7 @@ impl Program {
         let start = |reason: &str| LoadError::Start(path.to_owned(), reason.to_owned());
         // SAFETY: called once, before any other function.
         if !unsafe { (host.start)(workers as c_uint) } {
-            return Err(start("there are no random numbers"));
+            return Err(start("the system provides no random numbers"));
         }
         // SAFETY: the pointers lead to C strings in the library; the list of entries ends with a null pointer.
         let (name, description, entries) = unsafe {
@@ -191,7 +194,7 @@ impl Program {
                 Ok(Command::Add(number(table)?, entry))
             }
             ["default", table, action, data] => Ok(Command::Default(number(table)?, number(action)?, bytes(data)?)),
-            _ => Err(format!("it begins with an unknown command: {line}")),
+            _ => Err(format!("unknown command: {line}")),
         };
         self.entries.iter().map(command).collect()
     }
@@ -209,7 +212,7 @@ impl Program {
     /// Returns what is wrong, with the name of the table; the table is then unchanged.
     pub fn change(&self, table: usize, change: Change, entry: &Entry) -> Result<(), String> {
         if entry.mask.len() != entry.key.len() {
-            return Err("an entry has another size than its table".to_owned());
+            return Err("the size of the entry does not match its table".to_owned());
         }
         let data = padded(&entry.data);
         let raw = ffi::Entry {
@@ -275,7 +278,7 @@ fn text_of(text: &[c_char; WHY_BYTES]) -> String {
 }
 
 fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
-    text.parse().map_err(|_| format!("'{text}' is no number"))
+    text.parse().map_err(|_| format!("'{text}' is not a number"))
 }
 
 /// Parses bytes in hexadecimal digits; "-" stands for none.
@@ -285,7 +288,7 @@ fn bytes(text: &str) -> Result<Vec<u8>, String> {
     pairs
         .map(|pair| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok()))
         .collect::<Option<_>>()
-        .ok_or_else(|| format!("'{text}' are no bytes"))
+        .ok_or_else(|| format!("'{text}' are not bytes"))
 }
 
 /// Parses words of eight bytes, the lowest byte first.

@@ -83,7 +83,7 @@ static const struct p4_program *load(const char *path)
         fail(dlerror());
     program = dlsym(library, "namehop_p4_program");
     if (!program || program->version != P4_VERSION || !program->burst)
-        fail("this is no program that can be measured");
+        fail("the program cannot be measured");
     return program;
 }
 
@@ -243,7 +243,7 @@ int main(int given, char **arguments)
         if (strcmp(workloads[i].name, arguments[1]) == 0)
             workload = &workloads[i];
     if (!workload)
-        fail("there is no such workload");
+        fail("unknown workload");
     uint64_t entries = strtoull(arguments[2], NULL, 10), dropped = 0;
     unsigned rounds = (unsigned)strtoul(arguments[3], NULL, 10);
     entries = entries ? entries : workload->entries;
@@ -251,25 +251,25 @@ int main(int given, char **arguments)
     if (workload->entries == PORTS)
         entries = PORTS;
     if (rounds == 0 || rounds > MOST_ROUNDS)
-        fail("rounds are 1 to 10000");
+        fail("rounds must be from 1 to 10000");
     const char *ours_path = arguments[4], *theirs_path = arguments[5], *swx_path = arguments[6];
     arguments[6] = arguments[0];
     if (rte_eal_init(given - 6, arguments + 6) < 0)
-        fail("DPDK does not start");
+        fail("DPDK failed to start");
     const struct p4_program *ours = load(ours_path), *theirs = strcmp(theirs_path, "-") == 0 ? NULL : load(theirs_path);
     uint32_t room = RTE_PKTMBUF_HEADROOM + (workload->longest > LONGEST ? workload->longest : LONGEST);
     struct rte_mempool *pool = rte_pktmbuf_pool_create("packets", 2 * CHUNK, 0, 0, (uint16_t)room, 0);
     input = rte_ring_create("input", 2 * CHUNK, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
     output = rte_ring_create("output", 2 * CHUNK, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
     if (!pool || !input || !output || rte_pktmbuf_alloc_bulk(pool, packets, CHUNK) != 0)
-        fail("there is no memory for packets");
+        fail("out of memory for packets");
     size_t most = ours->packet_bytes;
     if (theirs && theirs->packet_bytes > most)
         most = theirs->packet_bytes;
     memory = p4_region_new(most * P4_BATCH);
     worker = p4_worker_new();
     if (getentropy(&p4_seed, sizeof p4_seed))
-        fail("there are no random numbers");
+        fail("the system provides no random numbers");
     double start = seconds();
     uint64_t filled = workload->fill(ours, entries);
     double own_load = seconds() - start, dpdk_load = 0;
@@ -355,7 +355,7 @@ int main(int given, char **arguments)
             if (way->kind == RINGS)
                 continue;
             if (digests[set] && came != digests[set]) {
-                fprintf(stderr, "%s gives other packets\n", way->name);
+                fprintf(stderr, "%s outputs different packets\n", way->name);
                 return 1;
             }
             digests[set] = came;

@@ -53,14 +53,14 @@ static void start_device(void)
     struct rte_mempool *sessions;
     int number;
     if (rte_eal_hotplug_add("vdev", DEVICE, "") < 0 || (number = rte_cryptodev_get_dev_id(DEVICE)) < 0)
-        missing("DPDK has no driver " DEVICE " here: apt install librte-crypto-ipsec-mb23, or leave DPDK out with --no-dpdk");
+        missing("DPDK has no driver " DEVICE " here: apt install librte-crypto-ipsec-mb23, or skip DPDK with --no-dpdk");
     device = (uint8_t)number;
     sessions = rte_cryptodev_sym_session_pool_create("sessions", 16, rte_cryptodev_sym_get_private_session_size(device), 0, 0, SOCKET_ID_ANY);
     operations = rte_crypto_op_pool_create("operations", RTE_CRYPTO_OP_TYPE_SYMMETRIC, OPERATIONS, 128, BLOCK, SOCKET_ID_ANY);
     queue.mp_session = sessions;
     if (!sessions || !operations || rte_cryptodev_configure(device, &config) < 0 ||
         rte_cryptodev_queue_pair_setup(device, 0, &queue, SOCKET_ID_ANY) < 0 || rte_cryptodev_start(device) < 0)
-        fail("the device that encrypts does not start");
+        fail("the crypto device failed to start");
     session = rte_cryptodev_sym_session_create(device, &cipher, sessions);
     if (!session)
         fail(rte_strerror(rte_errno));
@@ -130,7 +130,7 @@ void crypto_by_hand(struct rte_mbuf **packets, unsigned count)
     struct rte_crypto_op *burst[HAND];
     unsigned sent = 0;
     if (rte_crypto_op_bulk_alloc(operations, RTE_CRYPTO_OP_TYPE_SYMMETRIC, burst, (uint16_t)count) == 0)
-        fail("there are no operations for packets");
+        fail("no crypto operations are available");
     for (unsigned i = 0; i < count; i++)
         if (!prepare(burst[i], packets[i]))
             fail("a packet cannot be encrypted");

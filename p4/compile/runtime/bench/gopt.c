@@ -103,12 +103,12 @@ void gopt_fill(uint64_t entries)
     mask = count - 1;
     buckets = p4_region_new(count * sizeof *buckets);
     if (!buckets)
-        fail("there is no memory for the table of G-Opt");
+        fail("out of memory for G-Opt's table");
     /* Entries are never moved to make room, so about one entry in ten million may find none; then other bits of the
        hashes are tried. */
     for (shift = 0; !fill(entries); shift++) {
         if (shift == 8)
-            fail("the table of G-Opt is full");
+            fail("G-Opt's table is full");
         memset(buckets, 0, count * sizeof *buckets);
     }
 }

@@ -23,14 +23,14 @@ bool swx_start(const char *library, struct rte_ring *from, unsigned packets)
     int outcome;
     FILE *ports = tmpfile();
     if (!ports)
-        fail("there is no file for the ports of SWX");
+        fail("cannot create the file for SWX's ports");
     input = from;
     fprintf(ports, "port in 0 ring %s bsz %d\n", input->name, BURST);
     for (unsigned port = 0; port < PORTS; port++) {
         snprintf(name, sizeof name, "port%u", port);
         leaving[port] = rte_ring_create(name, packets, 0, RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
         if (!leaving[port])
-            fail("there is no memory for the rings of SWX");
+            fail("out of memory for SWX's rings");
         fprintf(ports, "port out %u ring %s bsz %d\n", port, name, BURST);
     }
     rewind(ports);
@@ -40,7 +40,7 @@ bool swx_start(const char *library, struct rte_ring *from, unsigned packets)
     if (outcome == -ENOMEM || outcome == -ENODEV)
         return false;
     if (outcome != 0)
-        fail("SWX does not take the program");
+        fail("SWX rejects the program");
     return true;
 }
 
@@ -50,7 +50,7 @@ struct swx_table swx_table_of(const char *name, const char *action)
     struct rte_swx_ctl_pipeline_info all;
     struct swx_table table = {0};
     if (rte_swx_ctl_pipeline_info_get(pipeline, &all) != 0 || rte_swx_pipeline_table_state_get(pipeline, &state) != 0)
-        fail("SWX does not say which tables it has");
+        fail("SWX does not list its tables");
     for (uint32_t i = 0; i < all.n_tables; i++) {
         struct rte_swx_ctl_table_info info;
         /* A table without keys has no operations. */
@@ -65,7 +65,7 @@ struct swx_table swx_table_of(const char *name, const char *action)
             break;
     }
     if (!table.entries || table.action == all.n_actions)
-        fail("SWX has not the tables and actions that it is measured with");
+        fail("SWX lacks the tables and actions of the measurement");
     return table;
 }
 
@@ -94,7 +94,7 @@ void swx_forward(unsigned count)
         rte_swx_pipeline_run(pipeline, STEPS);
         rte_swx_pipeline_flush(pipeline);
         if (turn == 4 * count)
-            fail("SWX loses packets");
+            fail("SWX drops packets");
     }
 }
 

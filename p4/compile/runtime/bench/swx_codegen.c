@@ -14,11 +14,11 @@ int main(int given, char **arguments)
     from = fopen(arguments[1], "r");
     to = fopen(arguments[2], "w");
     if (!from || !to) {
-        fprintf(stderr, "the files for SWX cannot be opened\n");
+        fprintf(stderr, "cannot open the files for SWX\n");
         return 1;
     }
     if (rte_swx_pipeline_codegen(from, to, &line, &why) != 0) {
-        fprintf(stderr, "SWX refuses line %u of the specification: %s\n", line, why ? why : "");
+        fprintf(stderr, "SWX rejects line %u of the specification: %s\n", line, why ? why : "");
         return 1;
     }
     return fclose(to) == 0 ? 0 : 1;

@@ -22,7 +22,7 @@ struct p4_table *table_of(const struct p4_program *program, const char *end)
         if (strlen(name) >= strlen(end) && strcmp(name + strlen(name) - strlen(end), end) == 0)
             return program->tables[i];
     }
-    fail("a program has not the tables that it is measured with");
+    fail("a program lacks the tables of the measurement");
     return NULL;
 }
 
@@ -49,8 +49,8 @@ bool add(struct p4_table *table, const uint64_t *key, const uint64_t *mask, unsi
 /* Other programs may still fit. */
 static void dpdk_has_no_room(void)
 {
-    missing("DPDK has no room for its table: set more huge pages aside (sysctl vm.nr_hugepages=2048), or none of them, so that "
-            "ordinary pages serve; --no-dpdk measures without tables of DPDK");
+    missing("DPDK has no memory for its table: reserve more huge pages (sysctl vm.nr_hugepages=2048), or none, so that it uses "
+            "ordinary pages; --no-dpdk measures without DPDK tables");
 }
 
 void dpdk_hash(struct p4_table *table, const char *name, unsigned words, uint64_t entries)
@@ -67,7 +67,7 @@ void dpdk_hash_add_as(struct p4_table *table, uint8_t action, const uint64_t *ke
 {
     int32_t at = rte_hash_add_key(table->other, key);
     if (at < 0)
-        fail("a hash table of DPDK is full");
+        fail("a DPDK hash table is full");
     ((uint64_t *)table->values)[at] = VALUE_OF(entry) | action;
 }
 

@@ -120,7 +120,7 @@ mod tests {
             let text = generate(&workshop, text).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert!(text.contains("action_send_run"), "{name}: {text}");
         }
-        let refused = generate(&workshop, "struct").expect_err("no specification").to_string();
+        let refused = generate(&workshop, "struct").expect_err("an invalid specification must be rejected").to_string();
         assert!(refused.contains("SWX rejects line 1"), "{refused}");
     }
 
@@ -129,11 +129,11 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path();
         fs::create_dir_all(folder.join("lib/pipeline")).expect("a folder");
-        let missing = private_headers(folder).expect_err("no sources").to_string();
+        let missing = private_headers(folder).expect_err("a folder without DPDK sources must be rejected").to_string();
         assert!(missing.contains("contains no DPDK sources"), "{missing}");
         fs::write(folder.join("lib/pipeline/rte_swx_pipeline_internal.h"), "").expect("a file");
         fs::write(folder.join("VERSION"), "1.2.3\n").expect("a file");
-        let other = private_headers(folder).expect_err("another version").to_string();
+        let other = private_headers(folder).expect_err("sources of another version must be rejected").to_string();
         assert!(other.contains("are of DPDK 1.2.3"), "{other}");
     }
 }

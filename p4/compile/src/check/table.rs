@@ -162,7 +162,7 @@ impl<'a> Checker<'a> {
             let priority = priority.map(|number| if largest_wins { number } else { LARGEST_PRIORITY - number });
             let Some(priority) = priority.filter(|priority| (1..=LARGEST_PRIORITY).contains(priority)) else {
                 let (least, most) = if largest_wins { (1, LARGEST_PRIORITY) } else { (0, LARGEST_PRIORITY - 1) };
-                let message = format!("the priority of this entry is not from {least} to {most}");
+                let message = format!("the priority of this entry is below {least} or above {most}");
                 let help = "omitted priorities follow from the previous one and 'priority_delta'";
                 return self.error_with_help("table", written[place].action.span, message, help);
             };

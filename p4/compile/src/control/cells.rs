@@ -97,7 +97,7 @@ fn show(leaves: &[Leaf], numbers: &[BigInt]) -> Value {
 pub fn leaves_of(register: &RegisterDescription) -> Result<Vec<Leaf>, String> {
     let leaves = register.shape.as_ref().map(Shape::leaves).map(|(leaves, _)| leaves);
     leaves.ok_or_else(|| {
-        format!("register {}: its cells have headers or stacks, which cannot be read or written", register.path)
+        format!("register {}: its cells contain headers or stacks, which cannot be read or written", register.path)
     })
 }
 
@@ -112,8 +112,9 @@ fn parts<'l>(path: &str, leaves: &'l [Leaf], values: &[String]) -> Result<Vec<(&
                 let named = text
                     .split_once(':')
                     .and_then(|(name, number)| leaves.iter().find(|leaf| leaf.name == name).map(|leaf| (leaf, number)));
-                named
-                    .ok_or_else(|| format!("register {path}: '{text}' is not PART:VALUE with a part of {}", names()))?
+                named.ok_or_else(|| {
+                    format!("register {path}: '{text}' must be PART:VALUE with one of the parts {}", names())
+                })?
             }
         };
         let number = integer(number).map_err(|reason| format!("register {path}: {reason}"))?;
@@ -121,7 +122,7 @@ fn parts<'l>(path: &str, leaves: &'l [Leaf], values: &[String]) -> Result<Vec<(&
             return Err(format!("register {path}: {number} does not fit into {} bits", leaf.width));
         }
         if read.iter().any(|(other, _)| other.name == leaf.name) {
-            return Err(format!("register {path}: one value for each part is enough"));
+            return Err(format!("register {path}: a part has more than one value"));
         }
         read.push((leaf, number));
     }
@@ -161,7 +162,7 @@ impl<'a> Asked<'a> {
         let range = match index {
             None => 0..size,
             Some(index) if index < size => index..index + 1,
-            Some(index) => return Err(format!("{kind} {path}: {index} is outside of its {size} cells")),
+            Some(index) => return Err(format!("{kind} {path}: index {index} is out of range for {size} cells")),
         };
         Ok((place, path.to_owned(), range))
     }

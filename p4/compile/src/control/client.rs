@@ -176,7 +176,7 @@ fn member(text: &str) -> Result<(u64, u64), String> {
     let (replica, port) = text.split_once(':').unwrap_or(("0", text));
     match (replica.parse(), port.parse()) {
         (Ok(replica), Ok(port)) => Ok((replica, port)),
-        _ => Err("a member is PORT or REPLICATION:PORT".to_owned()),
+        _ => Err("a member must be PORT or REPLICATION:PORT".to_owned()),
     }
 }
 
@@ -287,7 +287,10 @@ pub fn digest(args: DigestArgs) -> io::Result<bool> {
         output.flush()?;
         let lost = answer["dropped"].as_u64().unwrap_or(0);
         if lost > dropped {
-            writeln!(io::stderr(), "{lost} reports were dropped since the program began, because too many waited")?;
+            writeln!(
+                io::stderr(),
+                "{lost} reports were dropped since the program started, because their queue was full"
+            )?;
             dropped = lost;
         }
         taken += list.len() as u64;
@@ -349,7 +352,7 @@ fn lines(answer: &Value) -> String {
         let (meter, unit) = (answer["meter"].as_str().unwrap_or_default(), answer["unit"].as_str().unwrap_or_default());
         let rates = &cell["rates"];
         format!(
-            "{}: committed {} {unit}/s, at once {}; peak {} {unit}/s, at once {}\n",
+            "{}: committed {} {unit}/s, burst {}; peak {} {unit}/s, burst {}\n",
             cell_name(meter, cell),
             rates["committed_rate"],
             rates["committed_burst"],
@@ -388,7 +391,10 @@ fn cell_name(of: &str, cell: &Value) -> String {
 /// Sends a request and waits for the response.
 fn answer(socket: &Path, request: &Request) -> io::Result<Value> {
     let named = |error: io::Error| {
-        io::Error::other(format!("cannot ask at {}: {error}; is 'namehop p4 run --control' running?", socket.display()))
+        io::Error::other(format!(
+            "cannot reach the control socket {}: {error}; is 'namehop p4 run --control' running?",
+            socket.display()
+        ))
     };
     let mut stream = UnixStream::connect(socket).map_err(named)?;
     let mut line = serde_json::to_vec(request)?;

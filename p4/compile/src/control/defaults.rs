@@ -70,7 +70,10 @@ impl<T: Tables> State<T> {
         }
         let (action, values) = entry::action(described, &call)?;
         if described.actions[action].table_only {
-            return Err(format!("table {path}: action {} is for entries only", described.actions[action].path));
+            return Err(format!(
+                "table {path}: action {} cannot be the default action",
+                described.actions[action].path
+            ));
         }
         let data = default_data(&described.table, action, &values);
         self.put_default(place, action as u32, data)

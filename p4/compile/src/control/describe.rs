@@ -122,8 +122,8 @@ impl Description {
     /// # Errors
     /// Fails if the p4info is damaged.
     pub fn p4info(&self) -> Result<P4Info, String> {
-        let bytes = Base64::decode_vec(&self.p4info).map_err(|error| format!("its p4info is damaged: {error}"))?;
-        P4Info::decode(&*bytes).map_err(|error| format!("its p4info is damaged: {error}"))
+        let bytes = Base64::decode_vec(&self.p4info).map_err(|error| format!("its p4info is corrupt: {error}"))?;
+        P4Info::decode(&*bytes).map_err(|error| format!("its p4info is corrupt: {error}"))
     }
 }
 

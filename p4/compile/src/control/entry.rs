@@ -53,7 +53,7 @@ pub fn key(what: &dyn Fn() -> String, key: &ir::Key, number: Option<&Number>) ->
     let refused = |reason: String| format!("{}, key {}: {reason}", what(), key.name);
     let Some(number) = number else {
         return match key.kind {
-            ir::Match::Exact => Err(refused("it is exact, so it needs a value".into())),
+            ir::Match::Exact => Err(refused("an exact key needs a value".into())),
             ir::Match::Lpm => Ok(Match::Prefix(0.into(), 0.into(), 0)),
             _ => Ok(Match::Any),
         };
@@ -62,7 +62,7 @@ pub fn key(what: &dyn Fn() -> String, key: &ir::Key, number: Option<&Number>) ->
         return Err(refused(format!("{} does not fit into {width} bits", number.value)));
     }
     let only = |allowed: bool, what: &str| {
-        if allowed { Ok(()) } else { Err(refused(format!("{what} does not fit its kind"))) }
+        if allowed { Ok(()) } else { Err(refused(format!("the match kind does not allow {what}"))) }
     };
     match key.kind {
         ir::Match::Exact => {
@@ -72,7 +72,7 @@ pub fn key(what: &dyn Fn() -> String, key: &ir::Key, number: Option<&Number>) ->
         ir::Match::Lpm => {
             let length = number.prefix.unwrap_or(width);
             if length > width {
-                return Err(refused(format!("a prefix of {length} bits is longer than {width}")));
+                return Err(refused(format!("a prefix of {length} bits is longer than {width} bits")));
             }
             let mask = value::mask(length) << (width - length);
             Ok(Match::Prefix(&number.value & &mask, mask, length))
@@ -126,7 +126,10 @@ pub fn read(description: &Description, text: &EntryText<'_>) -> Result<(usize, E
         Some(call) => {
             let (action, values) = action(described, call)?;
             if described.actions[action].default_only {
-                return Err(format!("table {path}: action {} is for the default only", described.actions[action].path));
+                return Err(format!(
+                    "table {path}: action {} can only be the default action",
+                    described.actions[action].path
+                ));
             }
             (action, values)
         }
@@ -141,13 +144,13 @@ pub fn read(description: &Description, text: &EntryText<'_>) -> Result<(usize, E
         let mut found = table.keys.iter().enumerate().filter(|(_, key)| fits(key));
         match (found.next(), found.next()) {
             (Some((place, _)), None) if given[place].is_none() => given[place] = Some(number),
-            (Some(_), None) => return Err(format!("table {path}: key '{name}' is given twice")),
+            (Some(_), None) => return Err(format!("table {path}: duplicate key '{name}'")),
             (Some(_), Some(_)) => {
-                return Err(format!("table {path}: '{name}' may be several keys; write more of the name"));
+                return Err(format!("table {path}: '{name}' matches several keys; write more of the name"));
             }
             (None, _) => {
                 let names: Vec<&str> = table.keys.iter().map(|key| &*key.name).collect();
-                return Err(format!("table {path} has no key '{name}', but {}", names.join(", ")));
+                return Err(format!("table {path} has no key '{name}'; its keys are {}", names.join(", ")));
             }
         }
     }
@@ -159,7 +162,7 @@ pub fn read(description: &Description, text: &EntryText<'_>) -> Result<(usize, E
         _ if !table.has_priorities() => 0,
         None => 1,
         Some(given) if (1..=LARGEST_PRIORITY).contains(&given) => given,
-        Some(given) => return Err(format!("table {path}: {given} is no priority: it is from 1 to {LARGEST_PRIORITY}")),
+        Some(given) => return Err(format!("table {path}: priority {given} is not from 1 to {LARGEST_PRIORITY}")),
     };
     let entry = RuntimeEntry { keys, action, arguments, priority, cell: 0, packets: 0, bytes: 0 };
     Ok((place, packed(table, &entry), referred))

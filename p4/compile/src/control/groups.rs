@@ -61,19 +61,19 @@ impl<T: Tables> State<T> {
         let path = self.profile_path(profile).to_owned();
         let what = format!("group {id} of profile {path}");
         if !self.description.profiles[profile].selector {
-            return Err(Refused::Invalid(format!("profile {path} has no groups: it is no action selector")));
+            return Err(Refused::Invalid(format!("profile {path} is not an action selector, so it has no groups")));
         }
         let tables = self.tables_of(profile);
         let known = self.profiles[profile].groups.get(&id);
         match (change, known.is_some()) {
-            (Change::Insert, true) => return Err(Refused::Exists(format!("{what} is there already"))),
+            (Change::Insert, true) => return Err(Refused::Exists(format!("{what} already exists"))),
             (Change::Modify | Change::Delete, false) => return Err(Refused::NotFound(format!("there is no {what}"))),
             _ => {}
         }
         let before = known.map_or(0, |group| weights(&group.shares));
         if change == Change::Delete {
             if known.is_some_and(|group| !group.users.is_empty()) {
-                return Err(Refused::InUse(format!("entries have {what}")));
+                return Err(Refused::InUse(format!("entries use {what}")));
             }
             if let Some(group) = self.profiles[profile].groups.remove(&id) {
                 self.tables.wait();
@@ -85,11 +85,11 @@ impl<T: Tables> State<T> {
         let mut seen = BTreeSet::new();
         for share in &shares {
             if !self.profiles[profile].members.contains_key(&share.member) {
-                return Err(Refused::NotFound(format!("{what}: there is no member {}", share.member)));
+                return Err(Refused::NotFound(format!("{what}: member {} does not exist", share.member)));
             }
             if share.weight == 0 || !seen.insert(share.member) {
                 return Err(Refused::Invalid(format!(
-                    "{what}: member {} needs a weight of at least 1, and is in a group once",
+                    "{what}: member {} must have a weight of at least 1 and occur only once",
                     share.member
                 )));
             }
@@ -101,7 +101,7 @@ impl<T: Tables> State<T> {
         };
         if limit > 0 && after > u64::from(limit) {
             return Err(Refused::Full(format!(
-                "{what}: the weights are {after} together, and it has room for {limit}"
+                "{what}: the sum of the weights is {after}, above the limit of {limit}"
             )));
         }
         self.has_room(profile, before, after)?;

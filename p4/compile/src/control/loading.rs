@@ -29,7 +29,9 @@ impl<T: Tables> State<T> {
             let others: Vec<_> = others.iter().map(|part| scope.spawn(|| Part::read(description, part))).collect();
             let mut read = vec![Part::read(description, first)];
             for other in others {
-                read.push(other.join().map_err(|_| "nothing was loaded: reading it has failed; please report this")?);
+                read.push(
+                    other.join().map_err(|_| "nothing was loaded: a reading thread panicked; please report this")?,
+                );
             }
             Ok::<_, String>(read)
         })?;

@@ -95,7 +95,7 @@ fn share(text: &str) -> Result<(u32, u32), String> {
     let (member, weight) = text.split_once(':').unwrap_or((text, "1"));
     match (member.parse(), weight.parse()) {
         (Ok(member), Ok(weight)) => Ok((member, weight)),
-        _ => Err("a member of a group is MEMBER or MEMBER:WEIGHT".to_owned()),
+        _ => Err("a member of a group must be MEMBER or MEMBER:WEIGHT".to_owned()),
     }
 }
 

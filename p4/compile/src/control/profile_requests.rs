@@ -20,7 +20,7 @@ impl<T: Tables> State<T> {
     fn action_of(&self, profile: usize, text: &str) -> Result<ActionOf, String> {
         let call = command::action(text)?;
         let described = self.description.tables.iter().find(|table| table.table.profile == Some(profile));
-        let described = described.ok_or("no table has this action profile")?;
+        let described = described.ok_or("no table uses this action profile")?;
         let (place, values) = entry::action(described, &call)?;
         Ok(ActionOf { path: described.actions[place].path.clone(), values })
     }
@@ -51,7 +51,7 @@ impl<T: Tables> State<T> {
         for text in members {
             let values = command::member(text).map_err(|reason| format!("{}: {reason}", what()))?;
             if values.len() != described.fields.len() {
-                return Err(format!("{}: a member has {} values, as A,B", what(), described.fields.len()));
+                return Err(format!("{}: a member must have {} values, as in A,B", what(), described.fields.len()));
             }
             let keys = described.fields.iter().zip(&values);
             list.push(keys.map(|(key, number)| entry::key(&what, key, Some(number))).collect::<Result<Vec<_>, _>>()?);

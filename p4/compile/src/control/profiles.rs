@@ -115,7 +115,7 @@ impl<T: Tables> State<T> {
         let place = described.actions.iter().position(|known| known.path == action.path);
         let place = place.ok_or_else(|| format!("table {path} has no action {}", action.path))?;
         if described.actions[place].default_only {
-            return Err(format!("table {path}: action {} is for the default only", action.path));
+            return Err(format!("table {path}: action {} can only be the default action", action.path));
         }
         Ok(place)
     }
@@ -229,7 +229,7 @@ impl<T: Tables> State<T> {
         if self.profiles[profile].places - before + after > size {
             let path = self.profile_path(profile);
             return Err(Refused::Full(format!(
-                "profile {path} has room for members with weights of {size} in all groups"
+                "profile {path} is full: the sum of the weights of all groups is limited to {size}"
             )));
         }
         Ok(())
@@ -248,7 +248,7 @@ impl<T: Tables> State<T> {
             return Ok(None);
         }
         let (Some(profile), Some(members)) = (shape.profile, shape.members) else {
-            return Err(format!("table {} has no action selector, so its sets have one action", shape.path));
+            return Err(format!("table {} has no action selector, so an action set must have one action", shape.path));
         };
         let count = actions.iter().map(|action| u64::from(action.weight)).sum();
         self.has_room(profile, before, count).map_err(Refused::text)?;
@@ -289,7 +289,7 @@ impl<T: Tables> State<T> {
         let size = self.description.profiles[profile].size;
         let known = &self.profiles[profile];
         match (change, known.members.get(&id)) {
-            (Change::Insert, Some(_)) => return Err(Refused::Exists(format!("{what} is there already"))),
+            (Change::Insert, Some(_)) => return Err(Refused::Exists(format!("{what} already exists"))),
             (Change::Modify | Change::Delete, None) => return Err(Refused::NotFound(format!("there is no {what}"))),
             (Change::Insert, None) if known.members.len() as u64 >= size => {
                 return Err(Refused::Full(format!("profile {path} is full: it has {size} members")));
@@ -302,7 +302,7 @@ impl<T: Tables> State<T> {
                 return Err(Refused::InUse(format!("{what} is in group {group}")));
             }
             if known.members.get(&id).is_some_and(|member| !member.users.is_empty()) {
-                return Err(Refused::InUse(format!("entries have {what}")));
+                return Err(Refused::InUse(format!("entries use {what}")));
             }
             self.profiles[profile].members.remove(&id);
             return Ok(());

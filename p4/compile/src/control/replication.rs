@@ -52,7 +52,7 @@ pub struct Replication {
 /// The internal group of a session.
 fn session_group(session: u64) -> Result<u64, String> {
     let number =
-        u32::try_from(session).map_err(|_| format!("{session} is no mirroring session: 0 to {} are", u32::MAX))?;
+        u32::try_from(session).map_err(|_| format!("{session} is not a mirroring session: use 0 to {}", u32::MAX))?;
     Ok(SESSION_GROUPS | u64::from(number))
 }
 
@@ -62,7 +62,7 @@ impl Replication {
         let sessions = self.sessions.values().map(|session| session.members.len());
         let all = self.groups.values().map(|group| group.members.len()).chain(sessions).sum::<usize>();
         if all + members > MOST_MEMBERS + replaced.unwrap_or_default() {
-            return Err(format!("groups and sessions have more than {MOST_MEMBERS} members together"));
+            return Err(format!("groups and sessions have more than {MOST_MEMBERS} members in total"));
         }
         Ok(())
     }
@@ -70,7 +70,7 @@ impl Replication {
     /// Sets the members of a group; without members, it is deleted.
     pub fn group(&mut self, switch: &Switch, group: u64, new: Group) -> Result<(), String> {
         if group == 0 || group > MOST_GROUP {
-            return Err(format!("{group} is no multicast group: 1 to {MOST_GROUP} are"));
+            return Err(format!("{group} is not a multicast group: use 1 to {MOST_GROUP}"));
         }
         self.room(new.members.len(), self.groups.get(&group).map(|group| group.members.len()))?;
         switch.each_engine(|engine| engine.group(group, &new.members));

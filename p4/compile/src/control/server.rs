@@ -116,7 +116,7 @@ impl Control {
     /// Fails if the program's description does not fit this version.
     pub fn new(program: &Arc<Program>, switch: Switch) -> Result<Control, String> {
         let description: Description = serde_json::from_str(&program.description)
-            .map_err(|error| format!("the description of {} does not fit: {error}", program.name))?;
+            .map_err(|error| format!("the description of {} is not valid: {error}", program.name))?;
         let initial: Vec<(usize, Entry)> = program.own_entries()?;
         let live = Arc::new(Live::new(Arc::clone(program), switch, description.meters.len()));
         let state = State::new(description, Arc::clone(&live), initial).with_defaults(program.own_defaults()?);
@@ -162,7 +162,7 @@ impl Control {
 
     /// Answers a request line; any bytes are allowed.
     pub fn answer(&self, line: &[u8]) -> Value {
-        let request = serde_json::from_slice(line).map_err(|error| format!("no request: {error}"));
+        let request = serde_json::from_slice(line).map_err(|error| format!("malformed request: {error}"));
         let carry_out = |request| self.alone(false, || self.carry_out(request));
         match request.and_then(carry_out) {
             Ok(answer) => json!({ "answer": answer }),
@@ -218,7 +218,7 @@ impl Control {
             }
             Request::Mirror { session, port, group, longest_bytes } => {
                 let mirror = match (port, group) {
-                    (Some(_), Some(_)) => return Err("copies go to a port or to a group, not to both".into()),
+                    (Some(_), Some(_)) => return Err("give either a port or a group for the copies, not both".into()),
                     (None, None) => None,
                     (Some(target), None) => Some(Mirror { target, is_group: false, longest_bytes }),
                     (None, Some(target)) => Some(Mirror { target, is_group: true, longest_bytes }),
@@ -240,8 +240,9 @@ impl Server {
     /// # Errors
     /// Fails if there is no permission for it, or if another program uses the socket.
     pub fn start(path: &Path, control: Arc<Control>) -> io::Result<Server> {
-        let named =
-            |error: io::Error| io::Error::other(format!("cannot make the control socket {}: {error}", path.display()));
+        let named = |error: io::Error| {
+            io::Error::other(format!("cannot create the control socket {}: {error}", path.display()))
+        };
         prepare_socket(path).map_err(named)?;
         let before = nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o177));
         let listener = UnixListener::bind(path);
@@ -302,7 +303,7 @@ fn serve(stream: &UnixStream, control: &Control, long: &Mutex<()>) -> io::Result
         let answer = if is_whole {
             control.answer(&line)
         } else {
-            json!({"error": "a request is a line, and not longer than 256 MiB"})
+            json!({"error": "a request must be a line of at most 256 MiB"})
         };
         drop((line, turn));
         let mut text = serde_json::to_vec(&answer)?;

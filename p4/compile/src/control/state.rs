@@ -217,7 +217,7 @@ impl<T: Tables> State<T> {
         let words: u32 = described.fields.iter().map(|field| field.width.div_ceil(64).max(1) * 4).sum();
         let rows: Vec<u64> = members.iter().flat_map(|member| lower::pack_member(&described.fields, member)).collect();
         if !self.tables.set_members(set, words as usize, &rows) {
-            return Err(format!("value set {} does not take its members", described.path));
+            return Err(format!("value set {} rejected its members", described.path));
         }
         self.value_sets[set] = members;
         Ok(())
@@ -227,7 +227,7 @@ impl<T: Tables> State<T> {
     pub fn change(&mut self, change: Change, text: &str) -> Result<(), String> {
         let text = command::entry(text)?;
         if text.action.is_none() && change != Change::Delete {
-            return Err(format!("an action is missing, for table {}", text.table));
+            return Err(format!("the entry of table {} has no action", text.table));
         }
         let (table, mut entry, reference) = entry::read(&self.description, &text)?;
         let path = &self.description.tables[table].table.path;

@@ -32,10 +32,10 @@ impl Tables for &Model {
         let mut entries = self.entries.borrow_mut();
         let found = entries.iter().position(|known| same(known, table, entry));
         match (change, found) {
-            (Change::Insert, Some(_)) => return Err("it is there".into()),
-            (Change::Insert, None) if entries.len() >= self.room.get() => return Err("it is full".into()),
+            (Change::Insert, Some(_)) => return Err("the entry exists".into()),
+            (Change::Insert, None) if entries.len() >= self.room.get() => return Err("the table is full".into()),
             (Change::Insert, None) => entries.push((table, entry.clone())),
-            (_, None) => return Err("it is not there".into()),
+            (_, None) => return Err("the entry does not exist".into()),
             (Change::Modify, Some(place)) => entries[place].1 = entry.clone(),
             (Change::Delete, Some(place)) => drop(entries.remove(place)),
         }
@@ -74,10 +74,13 @@ const PROGRAM: &str = "#include <core.p4>\n#include <v1model.p4>\nheader h_t { b
 pub fn description() -> Description {
     load::on_deep_stack(|| {
         let mut loaded = load::text_of(Path::new("program.p4"), PROGRAM.into(), &[]);
-        let program = loaded.program.as_mut().expect("it is well");
-        let Ok(compiled) = compile::compile(program, "program.p4", &Options::default()) else { panic!("it compiles") };
-        let (_, text) = compiled.emitted.text.split_once("namehop_p4_description[] = \"").expect("it is there");
-        let (text, _) = text.split_once("\";\n").expect("it ends");
+        let program = loaded.program.as_mut().expect("the program has no errors");
+        let Ok(compiled) = compile::compile(program, "program.p4", &Options::default()) else {
+            panic!("the program compiles")
+        };
+        let (_, text) =
+            compiled.emitted.text.split_once("namehop_p4_description[] = \"").expect("the description exists");
+        let (text, _) = text.split_once("\";\n").expect("the line ends");
         serde_json::from_str(&text.replace("\\\"", "\"")).expect("JSON")
     })
     .expect("a stack")
@@ -121,8 +124,8 @@ fn entries_are_written_as_they_are_read() {
     assert_eq!(listed_again, listed);
     for line in listed {
         let keys = line.rsplit_once(" I.").expect("an action").0;
-        again.change(Change::Modify, &line).expect("it is there");
-        again.change(Change::Delete, keys).expect("it is there");
+        again.change(Change::Modify, &line).expect("the entry exists");
+        again.change(Change::Delete, keys).expect("the entry exists");
     }
     assert!(other.entries.borrow().is_empty());
 }
@@ -140,11 +143,11 @@ fn what_is_wrong_is_named_and_changes_nothing() {
         ("route a:1/8 send(port:1)", "needs 'to'"),
         ("route a:1/8 send(port:1, to:1, x:2)", "no parameter 'x'"),
         ("route a:1/8 other()", "other"),
-        ("route a:1/8", "action is missing"),
+        ("route a:1/8", "has no action"),
         ("macs b:1 drop()", "needs a value"),
         ("macs b:1/4 c:1 drop()", "hdr.h.b"),
         ("acl c:9..1 drop()", "empty range"),
-        ("route a:1/8 a:2/8 drop()", "twice"),
+        ("route a:1/8 a:2/8 drop()", "duplicate"),
         ("route a:1/8 drop() more", "'more'"),
     ];
     for (text, part) in table {
@@ -152,13 +155,13 @@ fn what_is_wrong_is_named_and_changes_nothing() {
         assert!(error.contains(part), "{text}: {error}");
     }
     assert!(state.set_default("macs drop()").expect_err("constant").contains("constant"));
-    state.set_default("route send(port:1, to:2)").expect("it may be set");
+    state.set_default("route send(port:1, to:2)").expect("the default action may be set");
     assert!(state.change(Change::Delete, "route a:1/8").expect_err("none").contains("no entry"));
     let good = "route a:1.0.0.0/8 drop()\n# a remark\n\nroute a:2.0.0.0/8 drop()\n";
     for (bad, part) in [
         ("route a:3/77 drop()", "line 5"),
-        ("route a:1.9.9.9/8 drop()", "line 5: it is there"),
-        ("acl drop()\nacl 2 drop()", "line 6: it is full"),
+        ("route a:1.9.9.9/8 drop()", "line 5: the entry exists"),
+        ("acl drop()\nacl 2 drop()", "line 6: the table is full"),
     ] {
         let error = state.load(&format!("{good}{bad}")).expect_err(bad);
         assert!(error.starts_with("nothing was loaded") && error.contains(part), "{error}");
@@ -167,7 +170,7 @@ fn what_is_wrong_is_named_and_changes_nothing() {
     assert_eq!(state.load(good), Ok(2));
     let more: String = (0..13).map(|number| format!("acl {number} drop()\n")).collect();
     state.description.tables[2].table.size = 1;
-    let error = state.load(&more).expect_err("it is too large");
+    let error = state.load(&more).expect_err("the file must be rejected");
     assert!(error.contains("table I.acl has room for 1 entries"), "{error}");
 }
 
@@ -184,7 +187,7 @@ proptest! {
         if state.change(Change::Insert, &text).is_ok() {
             let listed = state.list(None).expect("all");
             prop_assert_eq!(listed.len(), 1);
-            prop_assert!(state.change(Change::Insert, &listed[0]).is_err(), "{} is there", listed[0]);
+            prop_assert!(state.change(Change::Insert, &listed[0]).is_err(), "{} exists", listed[0]);
         }
         let _ = state.load(&text);
     }
@@ -216,7 +219,7 @@ fn parts_of_cells_and_reports_are_where_c_has_them() {
     assert_eq!(leaves.iter().map(|leaf| read_leaf(leaf, &cell)).collect::<Vec<_>>(), numbers);
     // The sign of a negative number extends to the end of its word.
     assert_eq!(cell[16..24], [7, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF]);
-    assert_eq!((cell[2], cell[9]), (0xAA, 0xAA), "what lies between stays");
+    assert_eq!((cell[2], cell[9]), (0xAA, 0xAA), "the bytes between the parts must not change");
     let (two, _) = Shape::Tuple(vec![bits(3, false), bits(7, false)]).leaves();
     assert_eq!(unpack(&two, &[0b1010_0000, 0b1100_0000]), [5, 3].map(num_bigint::BigInt::from));
 }

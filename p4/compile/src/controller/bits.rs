@@ -9,7 +9,7 @@ use crate::value;
 /// because it takes longer than decoding.
 pub fn read(what: &dyn Fn() -> String, bytes: &[u8], width: u32) -> Result<BigInt, Status> {
     if bytes.is_empty() {
-        return Err(Status::invalid_argument(format!("{}: a value has at least one byte", what())));
+        return Err(Status::invalid_argument(format!("{}: a value must have at least one byte", what())));
     }
     let number = BigInt::from_bytes_be(Sign::Plus, bytes);
     if number > value::mask(width) {

@@ -32,11 +32,14 @@ fn cells<T>(
         let (preamble, size) = of(&list[place]);
         let Some(Index { index }) = index else { return Ok((place, 0..size)) };
         if id == 0 {
-            return Err(Status::invalid_argument(format!("an index is for one {kind}: give its id")));
+            return Err(Status::invalid_argument(format!("an index needs the id of one {kind}")));
         }
         match u64::try_from(index) {
             Ok(index) if index < size => Ok((place, index..index + 1)),
-            _ => Err(Status::out_of_range(format!("{kind} {}: {index} is outside of its {size} cells", preamble.name))),
+            _ => Err(Status::out_of_range(format!(
+                "{kind} {}: index {index} is out of range for {size} cells",
+                preamble.name
+            ))),
         }
     };
     places.into_iter().map(range).collect()
@@ -45,7 +48,7 @@ fn cells<T>(
 /// The cells of a change, which must be a modification of one object.
 fn changed(kind: &str, update: UpdateType, id: u32, mut cells: Vec<Cells>) -> Result<Cells, Status> {
     if update != UpdateType::Modify {
-        return Err(Status::invalid_argument(format!("a cell of a {kind} is only modified")));
+        return Err(Status::invalid_argument(format!("a cell of a {kind} can only be modified")));
     }
     match cells.pop().filter(|_| id != 0) {
         Some(cells) => Ok(cells),
@@ -66,14 +69,16 @@ pub(super) fn amount(what: &str, number: i64) -> Result<u64, Status> {
 pub(super) fn without_colors(given: Option<Unknown>) -> Result<(), Status> {
     match given {
         None => Ok(()),
-        Some(_) => Err(Status::unimplemented("meters do not count packets by their colors")),
+        Some(_) => Err(Status::unimplemented("meters do not count packets by color")),
     }
 }
 
 /// The rates of a meter.
 pub(super) fn rates(config: MeterConfig) -> Result<MeterRates, Status> {
     if config.eburst != 0 {
-        return Err(Status::unimplemented("'eburst' is for meters with one rate, and all have two here: leave it out"));
+        return Err(Status::unimplemented(
+            "'eburst' is for single-rate meters, and all meters have two rates: omit it",
+        ));
     }
     let rates = MeterRates {
         committed_rate: amount("cir", config.cir)?,
@@ -115,7 +120,7 @@ pub fn data(shape: &Shape, numbers: &mut impl Iterator<Item = BigInt>) -> Data {
 
 /// Appends the scalar parts of a value to `into`.
 fn numbers(what: &str, shape: &Shape, given: &Data, into: &mut Vec<BigInt>) -> Result<(), Status> {
-    let wrong = || Status::invalid_argument(format!("{what}: the value is of another type"));
+    let wrong = || Status::invalid_argument(format!("{what}: the value has the wrong type"));
     let mut members = |shapes: &mut dyn Iterator<Item = &Shape>, given: &StructLike| {
         let shapes: Vec<_> = shapes.collect();
         if shapes.len() != given.members.len() {
@@ -227,7 +232,7 @@ impl Running {
             let state = self.control.state();
             let described = &state.description.registers[place];
             let leaves = leaves_of(described).map_err(Status::unimplemented)?;
-            let shape = described.shape.as_ref().ok_or_else(|| Status::internal("a register without a type"))?;
+            let shape = described.shape.as_ref().ok_or_else(|| Status::internal("a register has no type"))?;
             let register_id = self.info.registers[place].preamble.id;
             let mut part = Vec::new();
             self.control.live.each_register_cell(place, indices, |at, cell| {

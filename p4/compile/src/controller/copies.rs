@@ -21,12 +21,12 @@ const MOST_SESSION: u32 = 0x7FFF;
 /// Converts a list of replicas to the switch's form, and checks that they are distinct.
 fn members(replicas: &[Replica]) -> Result<Vec<(u64, u64)>, Status> {
     if replicas.len() > MOST_REPLICAS {
-        return Err(Status::resource_exhausted(format!("there are more than {MOST_REPLICAS} replicas")));
+        return Err(Status::resource_exhausted(format!("more than {MOST_REPLICAS} replicas")));
     }
     let mut all = Vec::new();
     for replica in replicas {
         if !replica.backup_replicas.is_empty() {
-            return Err(Status::unimplemented("a replica has no backup replicas here"));
+            return Err(Status::unimplemented("backup replicas are not supported"));
         }
         let bytes = match &replica.port {
             Some(PortKind::Bytes(bytes)) => bytes.clone(),
@@ -35,7 +35,7 @@ fn members(replicas: &[Replica]) -> Result<Vec<(u64, u64)>, Status> {
         };
         let port = bits::read(&|| "the port of a replica".to_owned(), &bytes, PORT_BITS)?;
         if replica.instance > MOST_INSTANCE {
-            return Err(Status::out_of_range(format!("the instance of a replica is at most {MOST_INSTANCE}")));
+            return Err(Status::out_of_range(format!("the instance of a replica must be at most {MOST_INSTANCE}")));
         }
         let member = (u64::from(replica.instance), u64::try_from(port).unwrap_or_default());
         if all.contains(&member) {
@@ -68,25 +68,23 @@ impl Running {
             }
             Some(ReplicationKind::Clone(session)) => {
                 if session.class_of_service != 0 {
-                    return Err(Status::unimplemented(
-                        "a class of service has no meaning here: all packets wait in one queue for their port",
-                    ));
+                    return Err(Status::unimplemented("a class of service is not supported: each port has one queue"));
                 }
                 let longest_bytes = u32::try_from(session.packet_length_bytes)
-                    .map_err(|_| Status::invalid_argument("the length of copies is below 0"))?;
+                    .map_err(|_| Status::invalid_argument("the length of copies must not be below 0"))?;
                 (false, session.session_id, &session.replicas, longest_bytes, Vec::new())
             }
-            None => return Err(Status::invalid_argument("an entry for copies is empty")),
+            None => return Err(Status::invalid_argument("the replication entry is empty")),
         };
         if !is_group && !(1..=MOST_SESSION).contains(&id) {
-            return Err(Status::invalid_argument(format!("{id} is no clone session: 1 to {MOST_SESSION} are")));
+            return Err(Status::invalid_argument(format!("{id} is not a clone session: use 1 to {MOST_SESSION}")));
         }
         let what = if is_group { format!("multicast group {id}") } else { format!("clone session {id}") };
         let mut known = self.control.replication();
         let key = u64::from(id);
         let is_there = if is_group { known.groups.contains_key(&key) } else { known.sessions.contains_key(&key) };
         match (update, is_there) {
-            (UpdateType::Insert, true) => return Err(Status::already_exists(format!("{what} is there already"))),
+            (UpdateType::Insert, true) => return Err(Status::already_exists(format!("{what} already exists"))),
             (UpdateType::Modify | UpdateType::Delete, false) => {
                 return Err(Status::not_found(format!("there is no {what}")));
             }

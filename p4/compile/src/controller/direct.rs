@@ -58,9 +58,9 @@ impl Table<'_> {
         }
         match given.idle_timeout_ns {
             0 => Ok(direct),
-            ..0 => Err(self.bad("a time-out is not below 0")),
+            ..0 => Err(self.bad("a time-out must not be below 0")),
             _ if self.info.idle_timeout_behavior == 0 => {
-                Err(self.bad("its entries do not time out: it needs the property 'support_timeout = true'"))
+                Err(self.bad("its entries cannot time out: the table needs the property 'support_timeout = true'"))
             }
             _ => Ok(direct),
         }
@@ -120,7 +120,7 @@ impl Running {
         direct: &Direct,
     ) -> Result<(), Status> {
         if update != UpdateType::Modify {
-            return Err(Status::invalid_argument(format!("the {what} of an entry is only modified")));
+            return Err(Status::invalid_argument(format!("the {what} of an entry can only be modified")));
         }
         let given = given.ok_or_else(|| Status::invalid_argument(format!("the entry of the {what} is missing")))?;
         let number = place(&self.info.tables, "table", given.table_id, |table| &table.preamble)?;

@@ -22,7 +22,7 @@ pub(super) fn key_match(
     let read = |bytes: &[u8]| bits::read(&what, bytes, width);
     let Some(given) = given else {
         return match field.match_type() {
-            MatchType::Exact => Err(bad("it is exact, so it needs a value")),
+            MatchType::Exact => Err(bad("an exact key needs a value")),
             MatchType::Lpm => Ok(Match::Prefix(0.into(), 0.into(), 0)),
             _ => Ok(Match::Any),
         };
@@ -34,20 +34,20 @@ pub(super) fn key_match(
         }
         (MatchType::Lpm, Some(FieldKind::Lpm(prefix))) => {
             let length = u32::try_from(prefix.length).ok().filter(|length| (1..=width).contains(length));
-            let length = length.ok_or_else(|| bad("a prefix has at least one bit, and not more than the key"))?;
+            let length = length.ok_or_else(|| bad("a prefix must have at least one bit, and not more than the key"))?;
             let (number, mask) = (read(&prefix.value)?, value::mask(length) << (width - length));
             if &number & &mask != number {
-                return Err(bad("bits behind the prefix are set"));
+                return Err(bad("bits after the prefix are set"));
             }
             Ok(Match::Prefix(number, mask, length))
         }
         (MatchType::Ternary, Some(FieldKind::Ternary(pair))) => {
             let (number, mask) = (read(&pair.first)?, read(&pair.second)?);
             if mask == BigInt::from(0) {
-                return Err(bad("no bit matters: leave the key out"));
+                return Err(bad("the mask is zero: omit the key"));
             }
             if &number & &mask != number {
-                return Err(bad("bits are set that the mask leaves out"));
+                return Err(bad("bits are set that the mask excludes"));
             }
             Ok(Match::Masked(number, mask))
         }
@@ -58,10 +58,10 @@ pub(super) fn key_match(
                 return Err(bad("the range is empty"));
             }
             if (&low, &high) == (&value::limits(width, is_signed).0, &value::limits(width, is_signed).1) {
-                return Err(bad("the range has all values: leave the key out"));
+                return Err(bad("the range covers all values: omit the key"));
             }
             Ok(Match::Range(low, high))
         }
-        _ => Err(bad("the value is not of its kind of match")),
+        _ => Err(bad("the value does not have the key's match kind")),
     }
 }

@@ -149,15 +149,13 @@ impl Device for Running {
 
     fn send(&self, packet: &Packet) -> Result<(), Status> {
         let port = self.port.as_ref().ok_or_else(|| {
-            Status::failed_precondition(
-                "there is no port of the controller: start with 'namehop p4 run --cpu-port NUMBER'",
-            )
+            Status::failed_precondition("the switch has no CPU port: start it with 'namehop p4 run --cpu-port NUMBER'")
         })?;
         let bytes = self.headers.packet(packet)?;
         if port.send(&bytes) {
             return Ok(());
         }
-        Err(Status::resource_exhausted("too many packets wait for the program, or this one is too long"))
+        Err(Status::resource_exhausted("the queue to the program is full, or the packet is too long"))
     }
 
     fn receive(&self) -> Option<Packet> {
@@ -181,9 +179,7 @@ impl Device for Running {
 
 fn other_kind(kind: Option<&Kind>) -> Status {
     match kind {
-        Some(Kind::Extern(_)) => {
-            Status::unimplemented("v1model has no externs beside those with an entity of their own")
-        }
-        _ => Status::invalid_argument("an entity is empty"),
+        Some(Kind::Extern(_)) => Status::unimplemented("v1model has no externs except those with their own entity"),
+        _ => Status::invalid_argument("the entity is empty"),
     }
 }

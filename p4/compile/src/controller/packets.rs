@@ -34,14 +34,14 @@ impl Headers {
         for field in &self.packet_out {
             let mut given = packet.metadata.iter().filter(|given| given.metadata_id == field.id);
             let (Some(one), None) = (given.next(), given.next()) else {
-                let message = format!("metadata {} of packet_out is needed, once", field.name);
+                let message = format!("packet_out must have metadata {} once", field.name);
                 return Err(Status::invalid_argument(message));
             };
             let width = field.bitwidth as u32;
             header = (header << width) | bits::read(&|| format!("metadata {}", field.name), &one.value, width)?;
         }
         if packet.metadata.len() > self.packet_out.len() {
-            return Err(Status::invalid_argument("there are metadata that the header packet_out has not"));
+            return Err(Status::invalid_argument("packet_out has metadata that its header does not define"));
         }
         let length = bits_of(&self.packet_out).div_ceil(8) as usize;
         let (_, bytes) = header.to_bytes_be();

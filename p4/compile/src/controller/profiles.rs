@@ -25,7 +25,7 @@ fn change(update: UpdateType) -> Result<Change, Status> {
         UpdateType::Insert => Ok(Change::Insert),
         UpdateType::Modify => Ok(Change::Modify),
         UpdateType::Delete => Ok(Change::Delete),
-        UpdateType::Unspecified => Err(Status::invalid_argument("an update inserts, modifies or deletes")),
+        UpdateType::Unspecified => Err(Status::invalid_argument("an update must insert, modify or delete")),
     }
 }
 
@@ -54,7 +54,7 @@ impl Running {
     fn member_action(&self, profile: usize, given: &Action) -> Result<ActionOf, Status> {
         let state = self.control.state();
         let of = state.description.tables.iter().position(|table| table.table.profile == Some(profile));
-        let number = of.ok_or_else(|| Status::internal("no table has this action profile"))?;
+        let number = of.ok_or_else(|| Status::internal("no table uses this action profile"))?;
         let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
         let (place, values) = table.action(given, false)?;
         Ok(ActionOf { path: table.described.actions[place].path.clone(), values })
@@ -74,12 +74,13 @@ impl Running {
         let profile = self.profile(given.action_profile_id)?;
         let share = |member: &GroupMember| {
             watched_by_port(member.watch)?;
-            let weight = u32::try_from(member.weight).map_err(|_| Status::invalid_argument("a weight is below 0"))?;
+            let weight =
+                u32::try_from(member.weight).map_err(|_| Status::invalid_argument("a weight must not be below 0"))?;
             Ok(Share { member: member.member_id, weight, watch_port: member.watch_port.clone() })
         };
         let shares = given.members.iter().map(share).collect::<Result<_, Status>>()?;
-        let most =
-            u32::try_from(given.max_size).map_err(|_| Status::invalid_argument("the largest size is below 0"))?;
+        let most = u32::try_from(given.max_size)
+            .map_err(|_| Status::invalid_argument("the maximum size must not be below 0"))?;
         self.control.state().change_group(profile, given.group_id, change(update)?, shares, most).map_err(status)
     }
 

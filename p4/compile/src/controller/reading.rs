@@ -61,7 +61,7 @@ impl Running {
             return Ok(parts(all.map(Ok)));
         }
         if given.table_id == 0 && (!given.matches.is_empty() || given.priority != 0 || given.action.is_some()) {
-            return Err(Status::invalid_argument("keys, priorities and actions are for one table: give its id"));
+            return Err(Status::invalid_argument("keys, priorities and actions need the id of one table"));
         }
         let mut wanted = Vec::new();
         for number in numbers {

@@ -46,9 +46,9 @@ impl Running {
         let place = place(&self.info.digests, "digest", given.digest_id, |digest| &digest.preamble)?;
         let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
         match (update, reports.wanted.contains_key(&place)) {
-            (UpdateType::Insert, true) => return Err(Status::already_exists("these reports are wanted already")),
+            (UpdateType::Insert, true) => return Err(Status::already_exists("the digest is already configured")),
             (UpdateType::Modify | UpdateType::Delete, false) => {
-                return Err(Status::not_found("these reports are not wanted yet"));
+                return Err(Status::not_found("the digest is not configured"));
             }
             _ => {}
         }
@@ -58,7 +58,7 @@ impl Running {
         }
         let config = given.config.unwrap_or_default();
         if config.max_list_size < 0 || config.max_timeout_ns < 0 || config.ack_timeout_ns < 0 {
-            return Err(Status::invalid_argument("a size or time of a digest is below 0"));
+            return Err(Status::invalid_argument("sizes and times of a digest must not be below 0"));
         }
         let waiting = reports.wanted.remove(&place).map(|known| known.waiting).unwrap_or_default();
         reports.wanted.insert(place, Wanted { config, waiting, since: Instant::now() });

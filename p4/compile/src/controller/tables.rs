@@ -42,14 +42,14 @@ impl Table<'_> {
         let place = self.place_of(action)?;
         let (described, listed) = (&self.described.actions[place], &self.described.table.actions[place]);
         if described.default_only && !is_default {
-            return Err(self.bad(&format!("action {} is for the default only", described.path)));
+            return Err(self.bad(&format!("action {} can only be the default action", described.path)));
         }
         if described.table_only && is_default {
-            return Err(self.bad(&format!("action {} is for entries only", described.path)));
+            return Err(self.bad(&format!("action {} cannot be the default action", described.path)));
         }
         if action.params.len() != listed.arguments.len() {
             let (count, given) = (listed.arguments.len(), action.params.len());
-            return Err(self.bad(&format!("action {} has {count} parameters, and {given} are given", described.path)));
+            return Err(self.bad(&format!("action {} has {count} parameters, but {given} were given", described.path)));
         }
         let mut values = Vec::new();
         for (number, (name, width)) in described.parameters.iter().zip(&listed.arguments).enumerate() {
@@ -65,7 +65,7 @@ impl Table<'_> {
     pub(super) fn own_action(&self, action: &TableAction) -> Result<u32, Status> {
         let Some(TableActionKind::Action(action)) = &action.kind else {
             return Err(Status::unimplemented(
-                "entries are read by an action of their own, and not by members, groups and sets",
+                "entries can be selected only by their own action, not by members, groups or sets",
             ));
         };
         self.place_of(action).map(|place| place as u32)
@@ -83,9 +83,9 @@ impl Table<'_> {
                 self.action(action, is_default).map(|(place, values)| Chosen::Own(place, values))
             }
             Some(TableActionKind::Action(_)) => {
-                Err(self.bad("it has an action profile: give an action profile action set with one action"))
+                Err(self.bad("it has an action profile: give an action_profile_action_set with one action"))
             }
-            Some(_) if is_default => Err(self.bad("a default action is an action, and no member, group or set")),
+            Some(_) if is_default => Err(self.bad("a default action must be an action, not a member, group or set")),
             Some(_) if self.info.implementation_id == 0 => Err(self.bad("it has no action profile")),
             Some(TableActionKind::MemberId(id)) => Ok(Chosen::Other(Reference::Member(*id))),
             Some(TableActionKind::GroupId(id)) => Ok(Chosen::Other(Reference::Group(*id))),
@@ -98,7 +98,8 @@ impl Table<'_> {
     fn action_set(&self, set: &ActionSet) -> Result<Chosen, Status> {
         if set.group_action.is_some() || set.action_selection_mode != 0 || set.size_semantics != 0 {
             return Err(Status::unimplemented(
-                "sets with group_action, action_selection_mode or size_semantics: members are chosen by a hash, and weights are places",
+                "sets with group_action, action_selection_mode or size_semantics are not supported: a hash selects \
+                 members, and weights are numbers of slots",
             ));
         }
         let mut actions = Vec::new();
@@ -107,7 +108,7 @@ impl Table<'_> {
             let Some(action) = &weighted.action else { return Err(self.bad("an action of a set is empty")) };
             let (place, values) = self.action(action, false)?;
             let weight = u32::try_from(weighted.weight).ok().filter(|weight| *weight > 0);
-            let weight = weight.ok_or_else(|| self.bad("an action of a set has a weight of at least 1"))?;
+            let weight = weight.ok_or_else(|| self.bad("an action of a set must have a weight of at least 1"))?;
             let path = self.described.actions[place].path.clone();
             let watch_port = weighted.watch_port.clone();
             actions.push(SetAction { action: ActionOf { path, values }, weight, watch_port });
@@ -115,7 +116,7 @@ impl Table<'_> {
         match &actions[..] {
             [] => Err(self.bad("an action set has no actions")),
             [_, _, ..] if self.described.table.members.is_none() => {
-                Err(self.bad("its action profile is no selector, so its sets have one action"))
+                Err(self.bad("its action profile is not a selector, so an action set must have one action"))
             }
             _ => Ok(Chosen::Other(Reference::Set(actions))),
         }
@@ -133,7 +134,7 @@ impl Table<'_> {
             let mut values = given.matches.iter().filter(|value| value.field_id == field.id);
             let value = values.next();
             if values.next().is_some() {
-                return Err(self.bad(&format!("key {} is given twice", key.name)));
+                return Err(self.bad(&format!("duplicate key {}", key.name)));
             }
             let of = || format!("table {}", self.info.preamble.name);
             keys.push(key_match(&of, field, key.signed, value)?);
@@ -144,9 +145,11 @@ impl Table<'_> {
         }
         match (self.described.table.has_priorities(), given.priority) {
             (true, ..=0) => {
-                return Err(self.bad("it has ternary, range or optional keys, so a priority of at least 1 is needed"));
+                return Err(
+                    self.bad("it has ternary, range or optional keys, so entries need a priority of at least 1")
+                );
             }
-            (false, priority) if priority != 0 => return Err(self.bad("its entries have no priorities")),
+            (false, priority) if priority != 0 => return Err(self.bad("its entries cannot have priorities")),
             _ => {}
         }
         let (action, arguments, reference) = match &given.action {
@@ -288,7 +291,7 @@ impl Running {
             return Err(Status::permission_denied(format!("the entries of table {name} are constant")));
         }
         if update == UpdateType::Insert && table.info.match_fields.is_empty() {
-            return Err(table.bad("it has no keys, so it has no entries but the default action"));
+            return Err(table.bad("it has no keys, so it has only the default action"));
         }
         let has_action = update != UpdateType::Delete && given.action.is_some();
         let (entry, reference) = table.entry(given, has_action)?;
@@ -347,20 +350,20 @@ impl Running {
         let described = &state.description.tables[number];
         let table = Table { info: &self.info.tables[number], described };
         if given.counter_data.is_some() || given.meter_config.is_some() || given.idle_timeout_ns != 0 {
-            return Err(table.bad("a default action has no counter, meter and time-out"));
+            return Err(table.bad("a default action has no counter, meter or time-out"));
         }
         if described.default_is_const {
             let name = &table.info.preamble.name;
             return Err(Status::permission_denied(format!("the default action of table {name} is constant")));
         }
         if update != UpdateType::Modify || !given.matches.is_empty() || given.priority != 0 {
-            return Err(table.bad("a default action is only modified, and has no keys and no priority"));
+            return Err(table.bad("a default action can only be modified, and has no keys and no priority"));
         }
         let Some(action) = &given.action else {
             return state.reset_default(number).map_err(Status::internal);
         };
         let Chosen::Own(action, values) = table.table_action(action, true)? else {
-            return Err(Status::internal("a default action refers to something"));
+            return Err(Status::internal("a default action must not be a reference"));
         };
         let data = default_data(&described.table, action, &values);
         state.put_default(number, action as u32, data).map_err(Status::internal)?;

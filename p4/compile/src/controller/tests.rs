@@ -27,12 +27,12 @@ impl Known {
     }
 
     fn table(&self, name: &str) -> Table<'_> {
-        let place = self.info.tables.iter().position(|table| table.preamble.name == name).expect("it is there");
+        let place = self.info.tables.iter().position(|table| table.preamble.name == name).expect("the object exists");
         Table { info: &self.info.tables[place], described: &self.description.tables[place] }
     }
 
     fn action(&self, name: &str, values: &[&[u8]]) -> Option<TableAction> {
-        let action = self.info.actions.iter().find(|action| action.preamble.name == name).expect("it is there");
+        let action = self.info.actions.iter().find(|action| action.preamble.name == name).expect("the object exists");
         let field = |(place, value): (usize, &&[u8])| Field { id: place as u32 + 1, value: value.to_vec() };
         let action = Action { action_id: action.preamble.id, params: values.iter().enumerate().map(field).collect() };
         Some(TableAction { kind: Some(TableActionKind::Action(action)) })
@@ -83,12 +83,12 @@ fn entries_are_written_as_they_are_read() {
     ] {
         let given = known.entry(table, &matches, priority);
         let table = known.table(table);
-        let shown = table.show(&table.entry(&given, true).expect("it fits").0, None, &known.info.actions);
+        let shown = table.show(&table.entry(&given, true).expect("the entry is valid").0, None, &known.info.actions);
         assert_eq!(shown, given);
     }
     // Leading zeros of a value do not matter.
     let (given, table) = (known.entry(MACS, &[exact(1, &[0, 0, 7]), exact(2, &[0, 9])], 0), known.table(MACS));
-    let shown = table.show(&table.entry(&given, true).expect("it fits").0, None, &known.info.actions);
+    let shown = table.show(&table.entry(&given, true).expect("the entry is valid").0, None, &known.info.actions);
     assert_eq!(shown.matches, [exact(1, &[7]), exact(2, &[9])]);
 }
 
@@ -98,18 +98,18 @@ fn what_is_wrong_is_named() {
     let table = [
         (ROUTE, vec![prefix(1, &[1], 33)], 0, "more than the key"),
         (ROUTE, vec![prefix(1, &[1], 0)], 0, "at least one bit"),
-        (ROUTE, vec![prefix(1, &[10, 0, 0, 1], 8)], 0, "behind the prefix"),
+        (ROUTE, vec![prefix(1, &[10, 0, 0, 1], 8)], 0, "after the prefix"),
         (ROUTE, vec![prefix(1, &[1, 0, 0, 0, 0], 8)], 0, "32 bits"),
-        (ROUTE, vec![exact(1, &[1])], 0, "kind of match"),
+        (ROUTE, vec![exact(1, &[1])], 0, "match kind"),
         (ROUTE, vec![prefix(1, &[], 8)], 0, "at least one byte"),
         (ROUTE, vec![prefix(2, &[1], 32)], 0, "no key with id 2"),
-        (ROUTE, vec![prefix(1, &[1], 32), prefix(1, &[1], 32)], 0, "twice"),
-        (ROUTE, vec![], 1, "no priorities"),
+        (ROUTE, vec![prefix(1, &[1], 32), prefix(1, &[1], 32)], 0, "duplicate"),
+        (ROUTE, vec![], 1, "cannot have priorities"),
         (MACS, vec![exact(1, &[1])], 0, "hdr.h.c"),
         (ACL, vec![], 0, "priority"),
         (ACL, vec![], -1, "priority"),
-        (ACL, vec![ternary(1, &[1], &[2])], 1, "mask leaves out"),
-        (ACL, vec![ternary(1, &[0], &[0])], 1, "leave the key out"),
+        (ACL, vec![ternary(1, &[1], &[2])], 1, "mask excludes"),
+        (ACL, vec![ternary(1, &[0], &[0])], 1, "omit the key"),
         (ACL, vec![range(2, &[5], &[4])], 1, "empty"),
         (ACL, vec![range(2, &[0], &[0xFF, 0xFF])], 1, "all values"),
     ];

@@ -285,7 +285,7 @@ impl Running {
 /// The single cell of an update in an all-or-none batch.
 fn one_cell(index: Option<Index>) -> Result<u64, Status> {
     let Some(Index { index }) = index else {
-        return Err(Status::unimplemented("in a batch of all or none, cells are named one by one: give the index"));
+        return Err(Status::unimplemented("an atomic batch needs the index of each cell"));
     };
     Ok(u64::try_from(index).unwrap_or(u64::MAX))
 }

@@ -29,7 +29,7 @@ fn show(place: usize, wanted: &Match) -> Option<FieldMatch> {
 impl Running {
     pub(super) fn change_value_set(&self, update: UpdateType, given: &ValueSetEntry) -> Result<(), Status> {
         if update != UpdateType::Modify {
-            return Err(Status::invalid_argument("a value set is only modified: all its members at once"));
+            return Err(Status::invalid_argument("a value set can only be modified, with all its members at once"));
         }
         let number = place(&self.info.value_sets, "value set", given.value_set_id, |set| &set.preamble)?;
         let info = &self.info.value_sets[number];
@@ -49,7 +49,7 @@ impl Running {
                 let mut values = member.matches.iter().filter(|value| value.field_id == field.id);
                 let value = values.next();
                 if values.next().is_some() {
-                    return Err(Status::invalid_argument(format!("{}: field {} is given twice", of(), field.name)));
+                    return Err(Status::invalid_argument(format!("{}: duplicate field {}", of(), field.name)));
                 }
                 keys.push(key_match(&of, field, false, value)?);
             }

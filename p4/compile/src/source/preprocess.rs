@@ -180,8 +180,7 @@ impl<'a> Preprocessor<'a> {
             }
             _ => {
                 self.diagnostics.error("preprocessor", span, format!("unknown directive #{word}")).help(
-                    "the directives are #include, #define, #undef, #if, #ifdef, #ifndef, #elif, #else, #endif \
-                        and #error",
+                    "supported: #include, #define, #undef, #if, #ifdef, #ifndef, #elif, #else, #endif and #error",
                 );
             }
         }

@@ -127,7 +127,7 @@ pub fn parse(line: &str) -> Result<Option<Command<'_>>, String> {
             let port = number("the port")?;
             let digits: String = words.collect();
             if !digits.len().is_multiple_of(2) || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-                return Err("a packet consists of whole bytes in hexadecimal digits".into());
+                return Err("a packet must consist of whole bytes in hexadecimal digits".into());
             }
             let bytes = digits.as_bytes().chunks(2).filter_map(|pair| {
                 let text = std::str::from_utf8(pair).ok()?;
@@ -149,7 +149,7 @@ pub fn parse(line: &str) -> Result<Option<Command<'_>>, String> {
                     digit => digit
                         .to_digit(16)
                         .map(|digit| Some(digit as u8))
-                        .ok_or("an expected packet has hexadecimal digits and '*'"),
+                        .ok_or("an expected packet must consist of hexadecimal digits and '*'"),
                 })
                 .collect::<Result<_, _>>()?;
             Command::Expect { port, nibbles, exact }
@@ -158,7 +158,7 @@ pub fn parse(line: &str) -> Result<Option<Command<'_>>, String> {
         "mirroring_add" | "mirroring_add_mc" => {
             let (session, target) = (number("the session")?, number("the port or group")?);
             let longest_bytes = words.next().map_or(Ok(0), |word| {
-                let bytes = u32::try_from(&integer(word)?).map_err(|_| format!("no length: {word}"))?;
+                let bytes = u32::try_from(&integer(word)?).map_err(|_| format!("not a length: {word}"))?;
                 Ok::<_, String>(bytes)
             })?;
             Command::Mirror { session, is_group: word.len() > "mirroring_add".len(), target, longest_bytes }
@@ -169,7 +169,7 @@ pub fn parse(line: &str) -> Result<Option<Command<'_>>, String> {
             let replica = number("the replication number")?;
             let mut ports = Vec::new();
             for word in words {
-                ports.push(u64::try_from(&integer(word)?).map_err(|_| format!("no port: {word}"))?);
+                ports.push(u64::try_from(&integer(word)?).map_err(|_| format!("not a port: {word}"))?);
             }
             Command::NodeCreate { replica, ports }
         }
@@ -177,7 +177,7 @@ pub fn parse(line: &str) -> Result<Option<Command<'_>>, String> {
         "register_write" => {
             let mut tokens = Tokens::new(rest);
             let name = tokens.word("the name of a register")?;
-            let index = u64::try_from(&integer(tokens.word("the index")?)?).map_err(|_| "no index")?;
+            let index = u64::try_from(&integer(tokens.word("the index")?)?).map_err(|_| "the index is out of range")?;
             Command::RegisterWrite { name, index, value: integer(tokens.word("the value")?)? }
         }
         "register_reset" => Command::RegisterReset { name: Tokens::new(rest).word("the name of a register")? },
@@ -241,7 +241,7 @@ pub fn integer(text: &str) -> Result<BigInt, String> {
     if digits.len() > 4096 {
         return Err("a number is too long".into());
     }
-    let none = |_| format!("'{text}' is no number");
+    let none = |_| format!("'{text}' is not a number");
     // Fast path: most numbers are small, and tables are filled with millions of entries.
     match u128::from_str_radix(digits, radix) {
         Ok(number) => Ok(number.into()),
@@ -277,7 +277,7 @@ fn starred(text: &str) -> Result<Number, String> {
     let (bits, ones) = match &lower.as_bytes()[..2] {
         b"0x" => (4, "f"),
         b"0b" => (1, "1"),
-        _ => return Err(format!("'*' stands in hexadecimal and binary numbers only, not in '{text}'")),
+        _ => return Err(format!("'*' is allowed only in hexadecimal and binary numbers, not in '{text}'")),
     };
     let value = integer(&lower.replace('*', "0"))?;
     let digits: String = lower[2..].chars().map(|digit| if digit == '*' { "0" } else { ones }).collect();
@@ -382,7 +382,7 @@ impl<'a> Tokens<'a> {
 
     fn word(&mut self, what: &str) -> Result<&'a str, String> {
         if let Some(quoted) = self.rest.strip_prefix('"') {
-            let (word, rest) = quoted.split_once('"').ok_or("a name in quotes has no end")?;
+            let (word, rest) = quoted.split_once('"').ok_or("missing closing quote of a name")?;
             self.rest = rest.trim_start();
             return Ok(word);
         }
@@ -398,7 +398,7 @@ impl<'a> Tokens<'a> {
 
     /// Checks that the line ends here.
     fn end(&self) -> Result<(), String> {
-        if self.rest.is_empty() { Ok(()) } else { Err(format!("'{}' is too much", self.rest)) }
+        if self.rest.is_empty() { Ok(()) } else { Err(format!("unexpected '{}'", self.rest)) }
     }
 
     /// Key values up to the end of the line.
@@ -421,7 +421,7 @@ impl<'a> Tokens<'a> {
         while !self.take(")") {
             let argument = self.word("the name of an argument")?;
             if !self.take(":") {
-                return Err(format!("':' is missing behind '{argument}'"));
+                return Err(format!("':' is missing after '{argument}'"));
             }
             arguments.push((argument, integer(self.word("the value of an argument")?)?));
             self.take(",");

@@ -142,8 +142,8 @@ impl<'p> Test<'p> {
             Command::NodeCreate { replica, ports } => self.nodes.push((replica, ports)),
             Command::NodeAssociate { group, node } => {
                 let node = usize::try_from(node).ok().and_then(|node| self.nodes.get(node));
-                let (replica, ports) = node.ok_or("there is no node of this number")?.clone();
-                let members = self.switch.groups.get_mut(&group).ok_or("there is no group of this number")?;
+                let (replica, ports) = node.ok_or("there is no node with this number")?.clone();
+                let members = self.switch.groups.get_mut(&group).ok_or("there is no group with this number")?;
                 members.extend(ports.iter().map(|port| (replica, *port)));
                 for port in ports {
                     self.record(Operation::Member(group, replica, port));
@@ -152,17 +152,17 @@ impl<'p> Test<'p> {
             Command::RegisterWrite { name, index, value } => {
                 let object = self.object(name)?;
                 let Object::Register { element, values } = &mut self.switch.objects[object] else {
-                    return Err(format!("{name} is no register"));
+                    return Err(format!("{name} is not a register"));
                 };
                 let place = usize::try_from(index).unwrap_or(usize::MAX);
                 let value = key_value(&self.program.types, &value, *element);
-                *values.get_mut(place).ok_or("the index is outside of the register")? = value.clone();
+                *values.get_mut(place).ok_or("the index is out of range for the register")? = value.clone();
                 self.record(Operation::Register(object, index, value));
             }
             Command::RegisterReset { name } => {
                 let object = self.object(name)?;
                 let Object::Register { element, values } = &mut self.switch.objects[object] else {
-                    return Err(format!("{name} is no register"));
+                    return Err(format!("{name} is not a register"));
                 };
                 values.fill(self.program.types.zero(*element));
                 self.record(Operation::RegisterReset(object));
@@ -172,9 +172,9 @@ impl<'p> Test<'p> {
                 let place = usize::try_from(index).unwrap_or(usize::MAX);
                 match &mut self.switch.objects[object] {
                     Object::Counter(cells) => {
-                        *cells.get_mut(place).ok_or("the index is outside of the counter")? = (packets, bytes);
+                        *cells.get_mut(place).ok_or("the index is out of range for the counter")? = (packets, bytes);
                     }
-                    _ => return Err(format!("{name} is no counter")),
+                    _ => return Err(format!("{name} is not a counter")),
                 }
                 self.record(Operation::Counter(object, index, packets, bytes));
             }
@@ -222,9 +222,9 @@ impl<'p> Test<'p> {
                 entry.map(|entry| (entry.packets, entry.bytes)).ok_or_else(|| format!("{name} has no entry {index}"))
             }
             Object::Counter(cells) => {
-                cells.get(index).copied().ok_or_else(|| "the index is outside of the counter".into())
+                cells.get(index).copied().ok_or_else(|| "the index is out of range for the counter".into())
             }
-            _ => Err(format!("{name} is no counter")),
+            _ => Err(format!("{name} is not a counter")),
         }
     }
 

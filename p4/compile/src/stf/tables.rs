@@ -21,7 +21,7 @@ pub fn resolve<'n>(name: &str, all: impl Iterator<Item = &'n str> + Clone) -> Re
     let mut found = all.enumerate().filter(|(_, other)| other.ends_with(name));
     match (found.next(), found.next()) {
         (Some((place, _)), None) => Ok(place),
-        (Some((_, first)), Some((_, second))) => Err(format!("'{name}' may be {first} or {second}")),
+        (Some((_, first)), Some((_, second))) => Err(format!("'{name}' is ambiguous: {first} or {second}")),
         (None, _) => Err(format!("there is no '{name}'")),
     }
 }
@@ -82,7 +82,7 @@ impl<'p> Test<'p> {
         let found = self.table(table)?;
         let action = self.action(&found, call)?;
         if found.table.actions[action.0].table_only {
-            return Err(format!("the action {} is no default of table {table}", call.name));
+            return Err(format!("the action {} cannot be the default action of table {table}", call.name));
         }
         if found.table.default_is_const {
             return Err(format!("the default action of table {table} is constant"));
@@ -107,7 +107,7 @@ impl<'p> Test<'p> {
         }
         let (action, arguments) = self.action(&found, call)?;
         if found.table.actions[action].default_only {
-            return Err(format!("the action {} is for the default of table {table} only", call.name));
+            return Err(format!("the action {} can only be the default action of table {table}", call.name));
         }
         let mut given: Vec<Option<&Number>> = vec![None; found.table.keys.len()];
         for (name, number) in keys {
@@ -133,7 +133,7 @@ impl<'p> Test<'p> {
         };
         let state = &mut unit.tables[found.number];
         if state.entries.iter().any(|other| other.keys == entry.keys && (!ranked || other.priority == entry.priority)) {
-            return Err(format!("table {table} has an entry with these keys already"));
+            return Err(format!("table {table} already has an entry with these keys"));
         }
         entry.cell = state.entries.len() as u32;
         state.entries.push(entry.clone());
@@ -160,7 +160,7 @@ impl<'p> Test<'p> {
         let (_, object, place) = sets[found];
         let set = self.switch.value_set((object, place)).ok_or("a value set is missing")?;
         if values.len() != set.fields.len() {
-            return Err(format!("a member of {name} consists of {} values", set.fields.len()));
+            return Err(format!("a member of {name} must have {} values", set.fields.len()));
         }
         let mut member = Vec::new();
         for ((_, ty, kind), number) in set.fields.iter().zip(values) {
@@ -169,7 +169,7 @@ impl<'p> Test<'p> {
         let Some(Object::Unit(unit)) = self.switch.objects.get_mut(object) else { return Ok(()) };
         let members = &mut unit.value_sets[place];
         if members.len() as u64 >= set.size {
-            return Err(format!("value set {name} has {} members, and no room for more", set.size));
+            return Err(format!("value set {name} is full: it has {} members", set.size));
         }
         members.push(member);
         let members = members.clone();
@@ -195,7 +195,7 @@ impl<'p> Test<'p> {
             "lpm" => {
                 let length = number.prefix.unwrap_or(width);
                 if length > width {
-                    return Err(format!("a prefix of {length} bits is longer than its key of {width}"));
+                    return Err(format!("a prefix of {length} bits is longer than its key of {width} bits"));
                 }
                 let mask = value::mask(length) << (width - length);
                 Match::Prefix(&number.value & &mask, mask, length)

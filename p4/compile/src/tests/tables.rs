@@ -17,7 +17,7 @@ fn check(sanitize: Sanitize, changes: u32, shared: u32) {
     let output =
         Command::new(program).args([seed, changes.to_string(), shared.to_string()]).output().expect("a process");
     let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && said.contains("tables are right"), "{said}{errors}");
+    assert!(output.status.success() && said.contains("tables are correct"), "{said}{errors}");
 }
 
 #[test]

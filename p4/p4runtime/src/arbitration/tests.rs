@@ -115,7 +115,7 @@ fn each_role_has_a_primary_controller_of_its_own() {
     arbiter.arbitrate(numbered, &in_role(7, 3, "")).expect("numbered");
     arbiter.arbitrate(backup, &in_role(6, 0, "routing")).expect("backup");
     for receiver in [&mut to_default, &mut to_named, &mut to_numbered] {
-        assert_eq!(told(receiver), [(Code::Ok, 7)], "others do not concern it");
+        assert_eq!(told(receiver), [(Code::Ok, 7)], "messages for other roles must not arrive");
     }
     assert_eq!(told(&mut to_backup), [(Code::AlreadyExists, 7)]);
     let role = |id, name: &str| Role { id, name: name.to_owned() };

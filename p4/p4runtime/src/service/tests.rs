@@ -29,7 +29,7 @@ struct Groups {
 
 impl Groups {
     fn known(&self) -> MutexGuard<'_, BTreeSet<u32>> {
-        self.known.lock().expect("nobody has failed")
+        self.known.lock().expect("no thread holding the lock has panicked")
     }
 }
 
@@ -82,7 +82,7 @@ impl Device for Groups {
     }
 
     fn alone<R>(&self, packets_wait: bool, work: impl FnOnce() -> R) -> R {
-        self.batches.lock().expect("nobody has failed").push(packets_wait);
+        self.batches.lock().expect("no thread holding the lock has panicked").push(packets_wait);
         work()
     }
 
@@ -140,7 +140,7 @@ fn batches_are_made_as_far_as_can_be_or_as_a_whole() {
     let update = Arbitration { device_id: 1, role, election_id: Some(Uint128 { high: 0, low: 1 }), status: None };
     service.arbiter.arbitrate(client, &update).expect("primary");
     let known = || service.device.known().iter().copied().collect::<Vec<_>>();
-    let batches = || service.device.batches.lock().expect("nobody has failed").clone();
+    let batches = || service.device.batches.lock().expect("no thread holding the lock has panicked").clone();
 
     let refused = service.write(&request(Atomicity::ContinueOnError as i32, [1, 1, 2])).expect_err("twice");
     assert_eq!((refused.code(), codes(&refused)), (Code::Unknown, vec![Code::Ok, Code::AlreadyExists, Code::Ok]));
@@ -156,14 +156,16 @@ fn batches_are_made_as_far_as_can_be_or_as_a_whole() {
     // An undo that fails is reported.
     let stuck = service.write(&request(Atomicity::RollbackOnError as i32, [5, STUCK, 1])).expect_err("it is there");
     assert_eq!(stuck.code(), Code::Internal);
-    assert!(stuck.message().contains("1 of those before it could not be taken back"), "{}", stuck.message());
+    assert!(stuck.message().contains("1 earlier updates could not be undone"), "{}", stuck.message());
     let count = batches().len();
     let many = 1000..1000 + MOST_AT_ONCE as u32;
     let refused = service.write(&request(Atomicity::DataplaneAtomic as i32, many.clone().chain([5000])));
     assert_eq!(refused.expect_err("too many").code(), Code::Unimplemented);
     assert_eq!(service.write(&request(7, [6])).expect_err("no atomicity").code(), Code::InvalidArgument);
     assert_eq!(batches().len(), count);
-    service.write(&request(Atomicity::DataplaneAtomic as i32, many)).expect("as many as can be");
+    service
+        .write(&request(Atomicity::DataplaneAtomic as i32, many))
+        .expect("the batch has the maximum number of updates");
 }
 
 #[test]
@@ -172,13 +174,13 @@ fn writers_are_the_primary_controllers_of_their_roles() {
     let write = |request: &WriteRequest| service.write(request).map_err(|status| status.code());
     assert_eq!(write(&request(0, [1])), Err(Code::NotFound), "there is no such role");
     let default = WriteRequest { role: String::new(), ..request(0, [1]) };
-    assert_eq!(write(&default), Err(Code::PermissionDenied), "nobody has the default role");
+    assert_eq!(write(&default), Err(Code::PermissionDenied), "the default role has no primary controller");
     let (sender, _receiver) = mpsc::channel(4);
     let client = service.arbiter.join(sender, oneshot::channel().0).expect("there is room");
     let role = Some(message::Role { id: 8, config: None, name: String::new() });
     let update = Arbitration { device_id: 1, role, election_id: Some(Uint128 { high: 0, low: 1 }), status: None };
     service.arbiter.arbitrate(client, &update).expect("primary");
-    assert_eq!(write(&default), Err(Code::PermissionDenied), "another role has this election id");
+    assert_eq!(write(&default), Err(Code::PermissionDenied), "an election id is valid only in its role");
     let numbered = WriteRequest { role_id: 8, ..default };
     assert!(write(&numbered).is_ok());
     let other = WriteRequest { election_id: Some(Uint128 { high: 0, low: 2 }), ..numbered };

@@ -81,7 +81,7 @@ impl Engine {
         // SAFETY: the callbacks below get this pointer, which lives as long as the worker.
         let worker = unsafe { (host.worker_new)(batch, sent, lost, digest, outcome.cast()) };
         let engine = Engine { host, worker, outcome, frames: Vec::new() };
-        if worker.is_null() { Err("there are too many workers".to_owned()) } else { Ok(engine) }
+        if worker.is_null() { Err("too many workers".to_owned()) } else { Ok(engine) }
     }
 
     /// Processes packets, each with its ingress port. Packets that leave are added to `leaving` in order, each with its
