@@ -139,7 +139,7 @@ fn chart(name: &str, title: &str, rows: &[Row]) -> Chart {
         y_label: "cycles, measured".to_owned(),
         kind: ChartKind::Bars { categories: NAMES.map(str::to_owned).to_vec() },
         series: vec![
-            Series::of_column("one by one", rows, plain),
+            Series::of_column("one at a time", rows, plain),
             Series::of_column("in groups, prefetched", rows, prefetched),
         ],
     }

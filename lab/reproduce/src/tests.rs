@@ -209,7 +209,7 @@ fn check(report: &Report, item: &Item) {
 #[test]
 fn without_an_engine_there_are_the_items_that_need_none() {
     let steps = Mutex::new(Vec::new());
-    let on_progress = |step: Progress| steps.lock().expect("no panic").push(step.what);
+    let on_progress = |step: Progress| steps.lock().expect("no thread holding the lock has panicked").push(step.what);
     let mut context = Context::new(settings(), Instruments::default(), &on_progress);
     let items: Vec<&Item> = context.items().collect();
     let ids: Vec<&str> = items.iter().map(|item| item.id).collect();
@@ -251,7 +251,7 @@ fn without_an_engine_there_are_the_items_that_need_none() {
     }
     assert!(matches!(context.run("table-3.1"), Err(ReproduceError::Unknown(_))));
     assert!(matches!(context.run("nonsense"), Err(ReproduceError::Unknown(_))));
-    assert!(steps.lock().expect("no panic").iter().any(|step| step.contains("2-stage")));
+    assert!(steps.lock().expect("no thread holding the lock has panicked").iter().any(|step| step.contains("2-stage")));
 }
 
 #[test]

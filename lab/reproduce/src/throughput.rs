@@ -232,7 +232,7 @@ mod tests {
     fn published_bounds_are_met() {
         let cases = published_cases();
         for (case, row) in cases.iter().zip(&BOUNDS) {
-            let bound = case.bound().expect("all numbers");
+            let bound = case.bound().expect("all terms of the bound are numbers");
             let (by_computation, by_memory) = (row.by_computation_millions.value(), row.by_memory_millions.value());
             assert!((bound.by_computation / 1e6 - by_computation).abs() < 0.051, "{}", row.label);
             assert!((bound.by_memory / 1e6 - by_memory).abs() < 0.051, "{}", row.label);

@@ -59,17 +59,20 @@ fn rig() -> &'static Rig {
         let file = workshop.folder().join("everything.so");
         let emitted = load::on_deep_stack(|| {
             let mut loaded = load::text_of(Path::new("everything.p4"), PROGRAM.into(), &[]);
-            let program = loaded.program.as_mut().expect("it is correct");
+            let program = loaded.program.as_mut().expect("the program is correct");
             compile::compile(program, "everything", &Options::default()).map(|compiled| compiled.emitted)
         });
-        let emitted = emitted.expect("a stack").unwrap_or_else(|refusal| panic!("{}", refusal.message));
+        let emitted =
+            emitted.expect("the compiler's thread starts").unwrap_or_else(|refusal| panic!("{}", refusal.message));
         workshop.loadable(&emitted, &file).expect("a C compiler");
-        let bytes = std::fs::read(&file).expect("it was made");
-        let program = Program::load(&file, 1).expect("it can be loaded");
-        let switch = Switch::start(program, &[PortSpec::controller(CPU_PORT)], 1, 0).expect("it starts");
+        let bytes = std::fs::read(&file).expect("the compiled program exists");
+        let program = Program::load(&file, 1).expect("the program can be loaded");
+        let switch = Switch::start(program, &[PortSpec::controller(CPU_PORT)], 1, 0).expect("the switch starts");
         let port = switch.controller.clone();
-        let control = Arc::new(Control::new(&switch.program, switch.control()).expect("it is described"));
-        let running = || Running::new(1, Arc::clone(&control), bytes.clone(), port.clone()).expect("it has p4info");
+        let control =
+            Arc::new(Control::new(&switch.program, switch.control()).expect("the program has a valid description"));
+        let running =
+            || Running::new(1, Arc::clone(&control), bytes.clone(), port.clone()).expect("the program has p4info");
         let server = Server::start(([127, 0, 0, 1], 0).into(), running()).expect("a port");
         let running = running();
         // It runs until the process ends.
@@ -79,7 +82,7 @@ fn rig() -> &'static Rig {
 }
 
 fn check_failures() {
-    assert!(!HAS_FAILED.load(Ordering::Relaxed), "a thread has failed");
+    assert!(!HAS_FAILED.load(Ordering::Relaxed), "a thread panicked");
 }
 
 /// Source of a program and, behind a line of dashes, a test for it: checked, run by the interpreter and compiled to C.
@@ -109,7 +112,7 @@ pub fn control(bytes: &[u8]) {
     }
     // Listed entries can be loaded again, and the list is then the same.
     let list = || {
-        let mut lines = rig.control.state().list(None).expect("all tables");
+        let mut lines = rig.control.state().list(None).expect("all tables can be listed");
         lines.sort();
         lines
     };
@@ -117,12 +120,12 @@ pub fn control(bytes: &[u8]) {
     let own =
         |line: &&String| !line.contains(" member(id:") && !line.contains(" group(id:") && !line.contains("services");
     let plain: Vec<String> = before.iter().filter(own).cloned().collect();
-    rig.control.reset().expect("as at first");
+    rig.control.reset().expect("the program can be reset");
     let loaded = rig.control.state().load(&plain.join("\n"));
     assert_eq!(loaded, Ok(plain.len()), "{plain:?}");
     let again = list();
     assert!(plain.iter().all(|line| again.contains(line)), "{plain:?} {again:?}");
-    rig.control.reset().expect("as at first");
+    rig.control.reset().expect("the program can be reset");
     assert_eq!(list().len(), 1, "only the constant entry is left");
     check_failures();
 }
@@ -153,7 +156,7 @@ fn everything() -> Vec<Kind> {
 fn read_all(rig: &Rig) -> Vec<Entity> {
     let mut all = Vec::new();
     for kind in everything() {
-        let parts = rig.running.read(&Entity { kind: Some(kind) }).expect("all of a kind");
+        let parts = rig.running.read(&Entity { kind: Some(kind) }).expect("all entities of a kind can be read");
         parts.for_each(|part| all.extend(part.expect("a part")));
     }
     all
@@ -209,7 +212,7 @@ pub fn messages(bytes: &[u8]) {
     }
     let count = |all: &[Entity]| all.len();
     assert_eq!(count(&read_all(rig)), count(&all));
-    rig.running.reset().expect("as at first");
+    rig.running.reset().expect("the program can be reset");
     let tables = read_all(rig).into_iter().filter(|entity| {
         matches!(&entity.kind, Some(Kind::Table(entry)) if !entry.is_default_action)
             || matches!(&entity.kind, Some(Kind::Member(_) | Kind::Group(_)))
@@ -222,7 +225,7 @@ pub fn messages(bytes: &[u8]) {
 pub fn port(bytes: &[u8]) {
     let rig = rig();
     let _turn = rig.turn.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut client = TcpStream::connect(rig.server.address).expect("it listens");
+    let mut client = TcpStream::connect(rig.server.address).expect("the server listens");
     client.set_read_timeout(Some(PATIENCE)).expect("a time");
     // The server may close the connection early.
     let _ = client.write_all(HELLO).and_then(|()| client.write_all(bytes));

@@ -30,7 +30,7 @@ fn bench(folder: &Path, arguments: &[&str]) -> Output {
     fs::set_permissions(&compiler, fs::Permissions::from_mode(0o755)).expect("set");
     let mut command = Command::new(env!("CARGO_BIN_EXE_namehop-p4"));
     command.args(["bench", "--no-dpdk", "--rounds", "1"]).args(arguments).env("CC", compiler);
-    command.output().expect("it starts")
+    command.output().expect("the program starts")
 }
 
 #[test]

@@ -140,18 +140,18 @@ mod tests {
     #[tokio::test]
     async fn the_place_that_was_idle_for_longest_goes_to_a_new_connection() {
         let places = Places::new(3);
-        let [first, second, third] = [(); 3].map(|()| places.take().expect("there is room"));
+        let [first, second, third] = [(); 3].map(|()| places.take().expect("a slot is free"));
         let busy = first.request();
         busy.begin();
         let silent = second.request();
-        let fourth = places.take().expect("the second one has not said what it wants");
+        let fourth = places.take().expect("the second connection has sent no request");
         second.left().await;
         drop(silent);
         let held = [&third, &fourth].map(|place| place.request());
         held.iter().for_each(|request| request.begin());
-        assert!(places.take().is_none(), "all are busy");
+        assert!(places.take().is_none(), "all connections are busy");
         drop(busy);
-        let fifth = places.take().expect("the first one is idle now");
+        let fifth = places.take().expect("the first connection is idle");
         first.left().await;
         drop(held);
         places.give_back(&fifth);

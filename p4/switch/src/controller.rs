@@ -107,14 +107,18 @@ mod tests {
         let mut frames = Vec::new();
         while frames.len() < MOST_WAITING {
             queue.prepare_to_sleep();
-            assert_eq!(controller.bell.read().expect("it rings"), 1, "packets wait");
+            assert_eq!(
+                controller.bell.read().expect("the eventfd is signalled"),
+                1,
+                "the eventfd must be signalled while packets are queued"
+            );
             queue.receive(&mut frames);
         }
         queue.prepare_to_sleep();
-        assert!(controller.bell.read().is_err(), "nothing waits");
+        assert!(controller.bell.read().is_err(), "the eventfd must not be signalled without queued packets");
         frames.push(pool.copy_of(b"more").expect("memory"));
         queue.transmit(&mut frames);
-        assert_eq!(frames.len(), 1, "it stays until there is room");
+        assert_eq!(frames.len(), 1, "the packet must stay queued until there is room");
         for number in 0..MOST_WAITING {
             assert_eq!(controller.receive().as_deref(), Some(&number.to_be_bytes()[..]));
         }

@@ -76,7 +76,7 @@ mod tests {
         digests.put(1, &[0; MOST_BYTES as usize + 1]);
         assert_eq!(digests.dropped(), 4);
         for number in 0..MOST_WAITING as u32 {
-            let digest = digests.take().expect("it waits");
+            let digest = digests.take().expect("a digest is queued");
             assert_eq!((digest.number, digest.bytes()), (number, &number.to_be_bytes()[..]));
         }
         assert!(digests.take().is_none());

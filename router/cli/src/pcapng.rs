@@ -155,7 +155,7 @@ mod tests {
             bytes: vec![5, 1, 7],
             lost: 0,
         };
-        assert!(writer.write(&frame(256, true)).is_err(), "it has no interface yet");
+        assert!(writer.write(&frame(256, true)).is_err(), "a frame of an unknown interface must be refused");
         for (face, text) in [(300, "udp4://192.0.2.1:6363"), (256, "")] {
             writer.add_face(face, text).expect("written");
         }

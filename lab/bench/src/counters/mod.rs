@@ -33,7 +33,7 @@ pub use tally::Tally;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CountersUnavailable {
     /// The CPU's counters are not accessible; usual in virtual machines.
-    #[error("this machine offers no hardware counters (usual in virtual machines)")]
+    #[error("this host offers no hardware counters (usual in virtual machines)")]
     NoHardwareCounters,
     /// The user lacks the permission.
     #[error("hardware counters are not permitted: as root, set /proc/sys/kernel/perf_event_paranoid to at most 2")]

@@ -79,7 +79,7 @@ mod tests {
         tally.add(Role::Loads, 0, &[90.0, 8.0], 10);
         assert_eq!(tally.figures().and_then(|figures| figures.retired_loads), None);
         tally.add(Role::Loads, 2, &[20.0, 4.0], 20);
-        let loads = tally.figures().and_then(|figures| figures.retired_loads).expect("all four");
+        let loads = tally.figures().and_then(|figures| figures.retired_loads).expect("all four counters were read");
         assert_eq!((loads.l1d, loads.l2, loads.l3, loads.dram), (9.0, 0.8, 1.0, 0.2));
     }
 

@@ -48,7 +48,8 @@ fn groups_take_turns_and_kinds_are_kept_apart() {
         // Work that is not counted.
         work(1_000);
     }
-    let (short, long) = (short.figures().expect("all groups"), long.figures().expect("all groups"));
+    let (short, long) =
+        (short.figures().expect("all counter groups ran"), long.figures().expect("all counter groups ran"));
     // "Cycles" are nanoseconds, and "instructions" are page faults.
     assert!(short.cycles > 1.0 && long.cycles > 100.0 * short.cycles, "{short:?} {long:?}");
     assert!(long.instructions >= PAGES as f64 && short.instructions < 1.0, "{short:?} {long:?}");

@@ -103,7 +103,8 @@ impl EngineBench {
         of: &PolicyParameters,
         on_progress: &OnProgress<'_>,
     ) -> Result<Vec<Requests<'a, S>>, EngineBenchError> {
-        let pool = || self.pools.first().cloned().ok_or_else(|| EngineBenchError::Rig("there is no worker".to_owned()));
+        let pool =
+            || self.pools.first().cloned().ok_or_else(|| EngineBenchError::Rig("no worker is configured".to_owned()));
         let mut workers = Vec::new();
         for parameters in parameters {
             let rig = Rig::<S>::new(&self.prefixes.fib, self.key, pool()?, parameters)?;

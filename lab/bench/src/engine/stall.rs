@@ -170,7 +170,7 @@ impl EngineBench {
         tell: &dyn Fn(String, u64, u64),
     ) -> Result<Requests<'a, Burst>, EngineBenchError> {
         let pool = self.pools.first().cloned();
-        let pool = pool.ok_or_else(|| EngineBenchError::Rig("there is no worker".to_owned()))?;
+        let pool = pool.ok_or_else(|| EngineBenchError::Rig("no worker is configured".to_owned()))?;
         let mut rig = Rig::<Burst>::new(&self.prefixes.fib, self.key, pool, parameters)?;
         let with = if tier.is_some() { "with" } else { "without" };
         if let Some(tier) = tier {

@@ -34,8 +34,10 @@ fn floor_and_sufficient_number_follow_from_the_rates() {
 #[test]
 fn a_whole_report() {
     let steps = Mutex::new(Vec::new());
-    let report = measure(&options(), &|progress| steps.lock().expect("no panic").push(progress)).expect("memory");
-    let steps = steps.into_inner().expect("no panic");
+    let report =
+        measure(&options(), &|progress| steps.lock().expect("no thread holding the lock has panicked").push(progress))
+            .expect("memory");
+    let steps = steps.into_inner().expect("no thread holding the lock has panicked");
     assert_eq!(report.area_bytes, 4 << 20);
     let total = steps[0].total;
     assert_eq!(steps.len() as u64, total, "the number of steps must equal the announced total");

@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(report.each.links_load, 0.0, "no link rate is given");
         let text = describe(&report);
         assert!(text.contains("cores") && text.contains("1 of 22 workers"), "{text}");
-        assert_eq!(chart(&report).to_svg().matches("<polyline").count(), 2, "without links");
+        assert_eq!(chart(&report).to_svg().matches("<polyline").count(), 2, "the chart omits links without a rate");
         serde_json::to_string(&report).expect("JSON");
     }
 

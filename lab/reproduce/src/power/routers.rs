@@ -289,7 +289,7 @@ mod tests {
     fn the_last_row_is_that_of_the_printed_saving() {
         let mut context = Context::new(crate::Settings::default(), crate::Instruments::default(), &|_| ());
         let report = figure_6_9(&mut context).expect("report");
-        let [.., last] = &report.rows[..] else { panic!("no rows") };
+        let [.., last] = &report.rows[..] else { panic!("the report has rows") };
         assert_eq!(last.cells[3].value(), Some(11.3));
         let [filter, optimised] = [4, 5].map(|column: usize| last.cells[column].value().expect("possible"));
         assert!((3.0..4.0).contains(&filter) && (10.0..10.3).contains(&optimised), "{filter} {optimised}");

@@ -83,7 +83,7 @@ pub fn description() -> Description {
         let (text, _) = text.split_once("\";\n").expect("the line ends");
         serde_json::from_str(&text.replace("\\\"", "\"")).expect("JSON")
     })
-    .expect("a stack")
+    .expect("the compiler's thread starts")
 }
 
 fn state(model: &Model, room: usize) -> State<&Model> {

@@ -33,7 +33,7 @@ mod tests {
     fn values_are_as_short_as_can_be_and_have_to_fit() {
         let what = || "x".to_owned();
         for (bytes, width, number) in [(&[0][..], 1, 0), (&[1], 1, 1), (&[0, 0, 1, 0xFF], 9, 511), (&[0xFF], 8, 255)] {
-            assert_eq!(read(&what, bytes, width).expect("it fits"), BigInt::from(number));
+            assert_eq!(read(&what, bytes, width).expect("the value fits"), BigInt::from(number));
         }
         assert_eq!((write(&0.into()), write(&511.into())), (vec![0], vec![1, 0xFF]));
         assert!(read(&what, &[2], 1).expect_err("too large").message().contains("1 bits"));

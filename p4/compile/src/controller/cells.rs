@@ -260,7 +260,7 @@ mod tests {
         let values = [0x0201_u64, 1, 511].map(BigInt::from);
         let written = data(&shape, &mut values.iter().cloned());
         let mut read = Vec::new();
-        numbers("x", &shape, &written, &mut read).expect("it is of this type");
+        numbers("x", &shape, &written, &mut read).expect("the value has this type");
         assert_eq!(read, values);
         let narrow = Shape::Tuple(vec![bits(9), Shape::Bool]);
         assert!(numbers("x", &narrow, &written, &mut Vec::new()).expect_err("too wide").message().contains("9 bits"));

@@ -82,7 +82,7 @@ mod tests {
         let headers = Headers { packet_in: fields.clone(), packet_out: fields };
         let metadata = |id: u32, value: &[u8]| Metadata { metadata_id: id, value: value.to_vec() };
         let packet = Packet { payload: b"data".to_vec(), metadata: vec![metadata(1, &[1, 2]), metadata(2, &[3])] };
-        let bytes = headers.packet(&packet).expect("it fits");
+        let bytes = headers.packet(&packet).expect("the packet is valid");
         assert_eq!(bytes, b"\x81\x03data");
         assert_eq!(headers.message(&bytes), Some(packet.clone()));
         assert_eq!(headers.message(&[1]), None);
@@ -96,7 +96,7 @@ mod tests {
         }
         let none = Headers { packet_in: Vec::new(), packet_out: Vec::new() };
         let plain = Packet { payload: b"data".to_vec(), metadata: Vec::new() };
-        assert_eq!(none.packet(&plain).expect("as it is"), b"data");
+        assert_eq!(none.packet(&plain).expect("a packet without metadata is unchanged"), b"data");
         assert_eq!(none.message(b"data"), Some(plain));
     }
 }

@@ -157,7 +157,7 @@ proptest! {
                 let Ok(entry) = table.entry(&given, true) else { continue };
                 let shown = table.show(&entry.0, None, &known.info.actions);
                 // The encoded entry decodes to the same entry.
-                prop_assert_eq!(table.entry(&shown, true).expect("it was shown"), entry);
+                prop_assert_eq!(table.entry(&shown, true).expect("a shown entry is valid"), entry);
             }
             Ok(())
         })?;

@@ -134,7 +134,7 @@ fn shared(text: &str) -> Vec<u32> {
         });
         hashed
     })
-    .expect("a stack for the compiler")
+    .expect("the compiler's thread starts")
 }
 
 #[test]

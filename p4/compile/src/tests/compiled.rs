@@ -38,16 +38,19 @@ fn all_agree(programs: &[(String, String, String)], options: &Options) -> Vec<St
         for _ in 0..workers {
             scope.spawn(|| {
                 loop {
-                    let program = next.lock().expect("no worker fails").next();
+                    let program = next.lock().expect("no thread holding the lock has panicked").next();
                     let Some((name, text, test)) = program else { return };
                     if let Err(reason) = agree(&workshop, options, name, text, test) {
-                        failures.lock().expect("no worker fails").push(format!("{name}: {reason}"));
+                        failures
+                            .lock()
+                            .expect("no thread holding the lock has panicked")
+                            .push(format!("{name}: {reason}"));
                     }
                 }
             });
         }
     });
-    failures.into_inner().expect("no worker fails")
+    failures.into_inner().expect("no thread holding the lock has panicked")
 }
 
 #[test]

@@ -50,13 +50,16 @@ impl Rig {
             };
             compile::compile(program, name, &Options::default()).map(|compiled| compiled.emitted)
         });
-        let emitted = emitted.expect("a stack").unwrap_or_else(|refusal| panic!("{text}\n{}", refusal.message));
+        let emitted = emitted
+            .expect("the compiler's thread starts")
+            .unwrap_or_else(|refusal| panic!("{text}\n{}", refusal.message));
         let file = workshop.folder().join(format!("{name}.so"));
         workshop.loadable(&emitted, &file).expect("a C compiler");
-        let program = Program::load(&file, 1).expect("it can be loaded");
-        let switch = Switch::start(program, &[], 1, 0).expect("it starts");
-        let control = Arc::new(Control::new(&switch.program, switch.control()).expect("it is described"));
-        let running = Running::new(1, Arc::clone(&control), Vec::new(), None).expect("it has p4info");
+        let program = Program::load(&file, 1).expect("the program can be loaded");
+        let switch = Switch::start(program, &[], 1, 0).expect("the switch starts");
+        let control =
+            Arc::new(Control::new(&switch.program, switch.control()).expect("the program has a valid description"));
+        let running = Running::new(1, Arc::clone(&control), Vec::new(), None).expect("the program has p4info");
         let pool = BufferPool::new(1024, 16);
         let engine = switch.program.engine(0, &pool).expect("a worker");
         Rig { ids: Ids::of(running.p4info()), switch, control, running, engine, pool }
@@ -83,7 +86,7 @@ impl Rig {
     }
 
     fn read(&self, kind: Kind) -> Vec<Kind> {
-        let parts = self.running.read(&Entity { kind: Some(kind) }).expect("it can be read");
+        let parts = self.running.read(&Entity { kind: Some(kind) }).expect("the entities can be read");
         parts.flat_map(|part| part.expect("entities")).filter_map(|entity| entity.kind).collect()
     }
 
@@ -225,7 +228,7 @@ impl Case {
             }
         }
         gone.iter().for_each(|entry| self.table.renew(entry));
-        self.check_read(&format!("step {step}, all was taken back"));
+        self.check_read(&format!("step {step}, after undoing all changes"));
     }
 
     fn check_packets(&mut self, doing: &str) {
@@ -258,7 +261,12 @@ impl Case {
         for message in self.messages().into_iter().filter(|message| !message.matches.is_empty()) {
             let TableEntry { table_id, matches, priority, .. } = message.clone();
             let asked = TableEntry { table_id, matches: matches.clone(), priority, ..TableEntry::default() };
-            assert_eq!(sorted(self.rig.read_entries(asked.clone())), sorted([message]), "{}", self.what("one is read"));
+            assert_eq!(
+                sorted(self.rig.read_entries(asked.clone())),
+                sorted([message]),
+                "{}",
+                self.what("reading one entry")
+            );
             let same = self.messages().into_iter().filter(|other| other.matches == matches);
             let asked = TableEntry { priority: 0, ..asked };
             assert_eq!(sorted(self.rig.read_entries(asked)), sorted(same), "{}", self.what("of any priority"));
@@ -271,7 +279,7 @@ impl Case {
         let told = || std::iter::from_fn(|| running.idle()).flat_map(|told| told.table_entry).collect::<Vec<_>>();
         let mut all = told();
         if !self.table.times_out {
-            assert!(all.is_empty(), "{}", self.what("none times out"));
+            assert!(all.is_empty(), "{}", self.what("no entry may time out"));
             return;
         }
         for _ in 0..2 {
@@ -280,18 +288,18 @@ impl Case {
         }
         let short = self.messages().into_iter().filter(|message| message.idle_timeout_ns == SHORT_NS);
         let short = short.map(|message| TableEntry { action: None, is_const: false, ..message });
-        assert_eq!(sorted(all), sorted(short), "{}", self.what("those time out, and are told once"));
+        assert_eq!(sorted(all), sorted(short), "{}", self.what("each entry must be reported once when it times out"));
         let again = self.table.entries.iter().find(|entry| entry.timeout_ns == SHORT_NS).cloned();
         let Some(entry) = again else { return };
         for change in [Change::Delete, Change::Insert] {
-            self.rig.write(&self.table, change, &What::Entry(entry.clone())).expect("it fits");
+            self.rig.write(&self.table, change, &What::Entry(entry.clone())).expect("the entry is valid");
         }
         let mut count = 0;
         for _ in 0..3 {
             thread::sleep(LOOK);
             count += told().len();
         }
-        assert_eq!(count, 1, "{}", self.what("one that was taken out and put back is told again"));
+        assert_eq!(count, 1, "{}", self.what("an entry that was deleted and inserted again must be reported again"));
         self.table.renew(&entry);
     }
 
@@ -309,17 +317,27 @@ impl Case {
         });
         let constant = |case: &Case| sorted(case.messages().into_iter().filter(|message| message.is_const));
         let all = TableEntry { table_id: self.rig.ids.table, ..TableEntry::default() };
-        assert_eq!(sorted(self.rig.read_entries(all.clone())), constant(self), "{}", self.what("others are gone"));
+        assert_eq!(
+            sorted(self.rig.read_entries(all.clone())),
+            constant(self),
+            "{}",
+            self.what("only constant entries may remain")
+        );
         let lines = listed.join("\n");
         if let Some(first) = listed.first() {
             let loaded = self.rig.control.state().load(&format!("{lines}\n\n{first}\n"));
-            let refusal = loaded.expect_err("it is there twice");
+            let refusal = loaded.expect_err("a duplicate entry must be refused");
             let line = listed.len() + 2;
             assert!(refusal.contains(&format!("line {line}: ")), "{}", self.what(&refusal));
-            assert_eq!(sorted(self.rig.read_entries(all)), constant(self), "{}", self.what("nothing is half done"));
+            assert_eq!(
+                sorted(self.rig.read_entries(all)),
+                constant(self),
+                "{}",
+                self.what("a failed load must not change entries")
+            );
         }
         let loaded = self.rig.control.state().load(&format!("{lines}\n"));
-        assert_eq!(loaded, Ok(listed.len()), "{}", self.what("it is loaded"));
+        assert_eq!(loaded, Ok(listed.len()), "{}", self.what("all entries must be loaded"));
         self.table.entries.retain(|entry| !matches!(&entry.does, Does::Set(set) if set.len() > 1));
         for entry in self.table.entries.iter_mut().filter(|entry| !entry.is_const) {
             (entry.timeout_ns, entry.metadata) = (0, Vec::new());
@@ -327,19 +345,19 @@ impl Case {
                 entry.does = Does::Own(set[0].0);
             }
         }
-        self.check_read("it is read again");
+        self.check_read("the entries must be read back");
     }
 
     /// Checks that a reset restores the initial state.
     fn check_reset(&mut self) {
-        self.rig.running.reset().expect("it begins anew");
+        self.rig.running.reset().expect("the program can be reset");
         self.table.entries = self.table.own.iter().map(|(entry, _)| entry.clone()).collect();
         self.table.default = super::entry_model::DEFAULT;
         if let Some(profile) = &mut self.table.profile {
             *profile = Profile::new(profile.is_selector);
         }
-        self.check_read("it begins anew");
-        self.check_packets("it begins anew");
+        self.check_read("a reset must restore the initial state");
+        self.check_packets("a reset must restore the initial state");
     }
 }
 
@@ -363,7 +381,7 @@ fn check(workshop: &Workshop, seed: u64) {
         }
         case.check_packets(&format!("step {step}"));
     }
-    case.check_read("all are read");
+    case.check_read("all entries must be read");
     case.check_read_by_key();
     case.check_idle();
     case.check_load();

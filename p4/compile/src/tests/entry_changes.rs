@@ -48,7 +48,7 @@ impl Table {
                 }
             }
             What::Member(id, _) => {
-                let profile = profile.expect("there is one");
+                let profile = profile.expect("the table has a profile");
                 let is_there = profile.members.contains_key(id);
                 match change {
                     Change::Insert => !is_there && profile.members.len() < ROOM as usize,
@@ -57,7 +57,7 @@ impl Table {
                 }
             }
             What::Group(id, group) => {
-                let profile = profile.expect("there is one");
+                let profile = profile.expect("the table has a profile");
                 let known = profile.groups.get(id);
                 let others = self.places() - known.map_or(0, Group::places);
                 match change {
@@ -87,14 +87,14 @@ impl Table {
                 }
             }
             What::Member(id, values) => {
-                let members = &mut self.profile.as_mut().expect("there is one").members;
+                let members = &mut self.profile.as_mut().expect("the table has a profile").members;
                 match change {
                     Change::Delete => drop(members.remove(&id)),
                     _ => drop(members.insert(id, values)),
                 }
             }
             What::Group(id, mut group) => {
-                let groups = &mut self.profile.as_mut().expect("there is one").groups;
+                let groups = &mut self.profile.as_mut().expect("the table has a profile").groups;
                 if change == Change::Delete {
                     groups.remove(&id);
                     return;

@@ -98,13 +98,14 @@ impl Does {
 
     /// The possible results of a packet.
     pub fn results(&self, profile: Option<&Profile>) -> Vec<u16> {
-        let member = |id: &u32| profile.and_then(|profile| profile.members.get(id)).expect("it is there").result();
+        let member =
+            |id: &u32| profile.and_then(|profile| profile.members.get(id)).expect("the profile has this id").result();
         match self {
             Does::Own(values) => vec![values.result()],
             Does::Member(id) => vec![member(id)],
             Does::Set(set) => set.iter().map(|(values, _)| values.result()).collect(),
             Does::Group(id) => {
-                let group = profile.and_then(|profile| profile.groups.get(id)).expect("it is there");
+                let group = profile.and_then(|profile| profile.groups.get(id)).expect("the profile has this id");
                 let mut results: Vec<u16> = group.members.iter().map(|(id, ..)| member(id)).collect();
                 if results.is_empty() {
                     // An empty group does nothing.

@@ -3,13 +3,13 @@
 use crate::check_text;
 
 fn report(text: &str) -> String {
-    let checked = check_text(text).expect("a stack for the compiler");
+    let checked = check_text(text).expect("the compiler's thread starts");
     assert!(checked.errors > 0, "accepted: {text}");
     checked.report
 }
 
 fn accepted(text: &str) {
-    let checked = check_text(text).expect("a stack for the compiler");
+    let checked = check_text(text).expect("the compiler's thread starts");
     assert_eq!(checked.errors, 0, "{}", checked.report);
 }
 
@@ -90,7 +90,7 @@ fn statements_keep_their_places() {
 
 #[test]
 fn several_errors_are_found_in_one_run() {
-    let checked = check_text("const bit<8> a = b;\nconst bit<8> c = d;\n").expect("a stack for the compiler");
+    let checked = check_text("const bit<8> a = b;\nconst bit<8> c = d;\n").expect("the compiler's thread starts");
     assert_eq!(checked.errors, 2);
 }
 

@@ -27,7 +27,7 @@ fn fused(name: &str, text: &str) -> (Vec<ir::Emit>, Vec<String>) {
         kept.sort();
         (emits, kept)
     })
-    .expect("a stack for the compiler")
+    .expect("the compiler's thread starts")
 }
 
 #[test]

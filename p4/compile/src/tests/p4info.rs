@@ -43,7 +43,7 @@ fn info_of(text: &str) -> Result<P4Info, String> {
         let compiled = compile::compile(program, "program.p4", &Options::default());
         compiled.map(|compiled| compiled.p4info).map_err(|refusal| refusal.message)
     })
-    .expect("a stack")
+    .expect("the compiler's thread starts")
 }
 
 fn names<'i>(preambles: impl Iterator<Item = &'i Preamble>) -> Vec<(&'i str, &'i str)> {
@@ -52,7 +52,7 @@ fn names<'i>(preambles: impl Iterator<Item = &'i Preamble>) -> Vec<(&'i str, &'i
 
 #[test]
 fn everything_is_named_with_the_ids_of_p4c() {
-    let info = info("").expect("it compiles");
+    let info = info("").expect("the program compiles");
     let [route, acl] = &info.tables[..] else { panic!("two tables") };
     // These four are p4c's ids for programs with these names.
     assert_eq!(
@@ -102,7 +102,7 @@ fn everything_is_named_with_the_ids_of_p4c() {
 #[test]
 fn ids_of_the_program_are_kept_or_refused() {
     for annotation in ["@id(7)", "@id(0x02000007)"] {
-        assert_eq!(info(annotation).expect("it fits").tables[0].preamble.id, 0x0200_0007);
+        assert_eq!(info(annotation).expect("the id is valid").tables[0].preamble.id, 0x0200_0007);
     }
     for annotation in ["@id(0x01000007)", "@id(0)", "@id(0x02000000)", "@id(0x200000007)"] {
         let refusal = info(annotation).expect_err(annotation);
@@ -117,7 +117,7 @@ fn two_tables_with_one_name_are_refused() {
     let applied =
         program("").replace("s) { apply { } }", "s) { Twice() a; Twice() b; apply { a.apply(s); b.apply(s); } }");
     let text = applied.replace("control E(", twice);
-    let distinct = info_of(&text.replace("NAME", "")).expect("it compiles");
+    let distinct = info_of(&text.replace("NAME", "")).expect("the program compiles");
     assert_eq!(distinct.tables.len(), 4);
     let refusal = info_of(&text.replace("NAME", "@name(\".one\")")).expect_err("two tables with one name");
     assert!(refusal.contains("two tables have the control-plane name 'one'"), "{refusal}");
@@ -125,7 +125,7 @@ fn two_tables_with_one_name_are_refused() {
 
 #[test]
 fn the_text_has_what_the_message_has() {
-    let text = text(&info("").expect("it compiles"));
+    let text = text(&info("").expect("the program compiles"));
     for part in [
         "pkg_info {\n  name: \"program.p4\"\n  arch: \"v1model\"\n}\n",
         "tables {\n  preamble {\n    id: 37375156\n    name: \"MyIngress.ipv4_lpm\"\n    alias: \"ipv4_lpm\"\n  }\n  match_fields {\n    id: 1\n    name: \"hdr.h.a\"\n    bitwidth: 32\n    match_type: LPM\n  }\n",

@@ -108,7 +108,7 @@ fn check(workshop: &Workshop, title: &str, program: &str) {
         let Some(program) = &mut loaded.program else { return Err(loaded.diagnostics.render(&loaded.sources)) };
         compile::compile(program, title, &Options::default()).map_err(|refusal| refusal.message)
     });
-    let compiled = compiled.expect("a stack").unwrap_or_else(|error| panic!("{error}\n{program}"));
+    let compiled = compiled.expect("the compiler's thread starts").unwrap_or_else(|error| panic!("{error}\n{program}"));
     let text = compiled.emitted.text;
     let is_plain = |byte: u8| byte == b'\n' || (b' '..=b'~').contains(&byte);
     assert!(text.bytes().all(is_plain), "all of the C is printable ASCII");

@@ -37,7 +37,7 @@ fn programs_do_what_the_specification_says() {
                 Some(program) => stf::run(program, test).map(|(outcome, _)| outcome),
             }
         });
-        match outcome.expect("a stack for the compiler") {
+        match outcome.expect("the compiler's thread starts") {
             Ok(outcome) if outcome.failures.is_empty() => {}
             Ok(outcome) => {
                 failures.push(format!("{name}: {}\n{}", outcome.failures.join("\n"), outcome.notes.join("\n")))

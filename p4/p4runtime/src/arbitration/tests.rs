@@ -10,7 +10,7 @@ use crate::message::{self, Any, Arbitration, StreamEvent, Uint128};
 fn join(arbiter: &Arbiter) -> (u64, Receiver<Answer>, oneshot::Receiver<()>) {
     let (sender, receiver) = channel(2);
     let (presence, gone) = oneshot::channel();
-    (arbiter.join(sender, presence).expect("there is room"), receiver, gone)
+    (arbiter.join(sender, presence).expect("a stream is free"), receiver, gone)
 }
 
 fn update(low: u64) -> Arbitration {
@@ -37,7 +37,7 @@ fn the_highest_election_id_is_primary_and_nobody_below_takes_over() {
     let (third, mut to_third, _three) = join(&arbiter);
     arbiter.arbitrate(first, &update(5)).expect("first");
     assert_eq!(told(&mut to_first), [(Code::Ok, 5)]);
-    arbiter.arbitrate(third, &update(0)).expect("without an id");
+    arbiter.arbitrate(third, &update(0)).expect("an arbitration without election id is accepted");
     assert_eq!(told(&mut to_third), [(Code::AlreadyExists, 5)]);
     arbiter.arbitrate(second, &update(3)).expect("second");
     assert_eq!((told(&mut to_second), told(&mut to_first).len()), (vec![(Code::AlreadyExists, 5)], 0));
@@ -68,9 +68,9 @@ fn whoever_does_not_read_is_cut_off() {
     let (slow, _kept, mut gone) = join(&arbiter);
     arbiter.arbitrate(slow, &update(1)).expect("first");
     assert!(gone.try_recv().is_err_and(|error| error == oneshot::error::TryRecvError::Empty));
-    arbiter.arbitrate(slow, &update(2)).expect("it has room");
+    arbiter.arbitrate(slow, &update(2)).expect("the queue has room");
     assert_eq!(arbiter.ready(), Primaries::Full(slow));
-    arbiter.arbitrate(slow, &update(3)).expect("it is cut off");
+    arbiter.arbitrate(slow, &update(3)).expect("the arbitration is accepted and the slow stream closed");
     assert!(gone.try_recv().is_err_and(|error| error == oneshot::error::TryRecvError::Closed));
     assert_eq!(arbiter.ready(), Primaries::None);
 }
@@ -80,14 +80,20 @@ fn other_devices_and_too_many_are_refused() {
     let arbiter = Arbiter::new(1);
     let (client, _receiver, _gone) = join(&arbiter);
     let other = Arbitration { device_id: 2, ..update(1) };
-    assert_eq!(arbiter.arbitrate(client, &other).expect_err("no device").code(), Code::NotFound);
-    arbiter.arbitrate(client, &update(1)).expect("this one");
-    assert_eq!(arbiter.arbitrate(client, &other).expect_err("another one").code(), Code::FailedPrecondition);
+    assert_eq!(
+        arbiter.arbitrate(client, &other).expect_err("an unknown device must be refused").code(),
+        Code::NotFound
+    );
+    arbiter.arbitrate(client, &update(1)).expect("the device's own id is accepted");
+    assert_eq!(
+        arbiter.arbitrate(client, &other).expect_err("another device must be refused").code(),
+        Code::FailedPrecondition
+    );
     let mut kept: Vec<_> = (1..MOST_STREAMS).map(|_| join(&arbiter)).collect();
     // Streams without an arbitration are evicted, the oldest first.
     for silent in &mut kept {
         let next = join(&arbiter);
-        arbiter.arbitrate(next.0, &update(0)).expect("it takes part");
+        arbiter.arbitrate(next.0, &update(0)).expect("the arbitration is accepted");
         let (_, mut evicted, mut its_end) = std::mem::replace(silent, next);
         let told = evicted.try_recv().expect("a reason").expect_err("an end");
         assert_eq!(told.code(), Code::ResourceExhausted);
@@ -124,18 +130,21 @@ fn each_role_has_a_primary_controller_of_its_own() {
     assert!(arbiter.is_primary(&role(3, ""), id(7)) && !arbiter.is_primary(&role(4, ""), id(7)));
     assert!([default, named, numbered].iter().all(|client| arbiter.has_primary_stream(*client)));
     assert!(!arbiter.has_primary_stream(backup));
-    assert_eq!(arbiter.check_role(&role(0, "nobody")).expect_err("no such role").code(), Code::NotFound);
+    assert_eq!(
+        arbiter.check_role(&role(0, "nobody")).expect_err("an unknown role must be refused").code(),
+        Code::NotFound
+    );
     // The program's messages go to all primaries.
     assert_eq!(arbiter.ready(), Primaries::Ready);
     arbiter.send_to_primaries(&StreamEvent::Packet(message::Packet::default()));
     for receiver in [&mut to_default, &mut to_named, &mut to_numbered] {
-        let answer = receiver.try_recv().expect("a packet").expect("no error");
+        let answer = receiver.try_recv().expect("a packet").expect("the stream has no error");
         assert_eq!(answer.event, Some(StreamEvent::Packet(message::Packet::default())));
     }
     assert!(to_backup.try_recv().is_err());
     // One disconnects, and the controllers of its role are notified.
     arbiter.leave(named, None);
-    let answer = to_backup.try_recv().expect("told").expect("no error");
+    let answer = to_backup.try_recv().expect("told").expect("the stream has no error");
     let Some(StreamEvent::Arbitration(event)) = answer.event else { panic!("an arbitration") };
     assert_eq!(event.role.map(|role| role.name).as_deref(), Some("routing"));
     assert_eq!((told(&mut to_default), told(&mut to_numbered)), (vec![], vec![]));
@@ -146,7 +155,7 @@ fn a_stream_keeps_its_role_and_roles_have_no_configuration() {
     let arbiter = Arbiter::new(1);
     let (client, _receiver, _gone) = join(&arbiter);
     let mut configured = in_role(1, 0, "routing");
-    configured.role.as_mut().expect("there is one").config = Some(Any::default());
+    configured.role.as_mut().expect("the update has a role").config = Some(Any::default());
     let code = |update: &Arbitration| arbiter.arbitrate(client, update).expect_err("refused").code();
     assert_eq!(code(&configured), Code::InvalidArgument);
     assert_eq!(code(&in_role(1, 0, &"x".repeat(257))), Code::InvalidArgument);
@@ -163,7 +172,7 @@ fn roles_without_controllers_make_room_for_others() {
     arbiter.arbitrate(kept, &in_role(1, 0, "kept")).expect("its role");
     for number in 1..=2 * MOST_ROLES as u64 {
         let (client, _receiver, _gone) = join(&arbiter);
-        arbiter.arbitrate(client, &in_role(1, number, "")).expect("there is room");
+        arbiter.arbitrate(client, &in_role(1, number, "")).expect("a stream is free");
         arbiter.leave(client, None);
     }
     assert!(arbiter.state().roles.len() <= MOST_ROLES && arbiter.has_primary_stream(kept));

@@ -38,7 +38,7 @@ fn group_of(entity: &Entity) -> u32 {
         Some(Kind::Replication(ReplicationEntry { kind: Some(ReplicationKind::Multicast(group)) })) => {
             group.multicast_group_id
         }
-        other => panic!("no group: {other:?}"),
+        other => panic!("expected a multicast group, got {other:?}"),
     }
 }
 
@@ -135,7 +135,7 @@ fn codes(status: &Status) -> Vec<Code> {
 fn batches_are_made_as_far_as_can_be_or_as_a_whole() {
     let service = Service::new(Groups::default());
     let (sender, _receiver) = mpsc::channel(4);
-    let client = service.arbiter.join(sender, oneshot::channel().0).expect("there is room");
+    let client = service.arbiter.join(sender, oneshot::channel().0).expect("a stream is free");
     let role = Some(message::Role { id: 0, config: None, name: "tests".to_owned() });
     let update = Arbitration { device_id: 1, role, election_id: Some(Uint128 { high: 0, low: 1 }), status: None };
     service.arbiter.arbitrate(client, &update).expect("primary");
@@ -146,7 +146,7 @@ fn batches_are_made_as_far_as_can_be_or_as_a_whole() {
     assert_eq!((refused.code(), codes(&refused)), (Code::Unknown, vec![Code::Ok, Code::AlreadyExists, Code::Ok]));
     assert_eq!((known(), batches()), (vec![1, 2], vec![]));
     for (atomicity, packets_wait) in [(Atomicity::RollbackOnError, false), (Atomicity::DataplaneAtomic, true)] {
-        let refused = service.write(&request(atomicity as i32, [3, 4, 1, 5])).expect_err("it is there");
+        let refused = service.write(&request(atomicity as i32, [3, 4, 1, 5])).expect_err("entry 1 already exists");
         let aborted = Code::Aborted;
         assert_eq!(codes(&refused), [aborted, aborted, Code::AlreadyExists, aborted]);
         assert_eq!((known(), batches().last()), (vec![1, 2], Some(&packets_wait)));
@@ -154,7 +154,8 @@ fn batches_are_made_as_far_as_can_be_or_as_a_whole() {
     service.write(&request(Atomicity::DataplaneAtomic as i32, [3, 4])).expect("both");
     assert_eq!(known(), [1, 2, 3, 4]);
     // An undo that fails is reported.
-    let stuck = service.write(&request(Atomicity::RollbackOnError as i32, [5, STUCK, 1])).expect_err("it is there");
+    let stuck =
+        service.write(&request(Atomicity::RollbackOnError as i32, [5, STUCK, 1])).expect_err("entry 1 already exists");
     assert_eq!(stuck.code(), Code::Internal);
     assert!(stuck.message().contains("1 earlier updates could not be undone"), "{}", stuck.message());
     let count = batches().len();
@@ -172,11 +173,11 @@ fn batches_are_made_as_far_as_can_be_or_as_a_whole() {
 fn writers_are_the_primary_controllers_of_their_roles() {
     let service = Service::new(Groups::default());
     let write = |request: &WriteRequest| service.write(request).map_err(|status| status.code());
-    assert_eq!(write(&request(0, [1])), Err(Code::NotFound), "there is no such role");
+    assert_eq!(write(&request(0, [1])), Err(Code::NotFound), "an unknown role must be refused");
     let default = WriteRequest { role: String::new(), ..request(0, [1]) };
     assert_eq!(write(&default), Err(Code::PermissionDenied), "the default role has no primary controller");
     let (sender, _receiver) = mpsc::channel(4);
-    let client = service.arbiter.join(sender, oneshot::channel().0).expect("there is room");
+    let client = service.arbiter.join(sender, oneshot::channel().0).expect("a stream is free");
     let role = Some(message::Role { id: 8, config: None, name: String::new() });
     let update = Arbitration { device_id: 1, role, election_id: Some(Uint128 { high: 0, low: 1 }), status: None };
     service.arbiter.arbitrate(client, &update).expect("primary");

@@ -126,7 +126,7 @@ impl Scene {
     /// Waits until the prefix is registered at the loopback forwarder.
     pub fn wait_for_route(&self, prefix: &str) {
         let Some(Forwarder::Loopback(loopback, ..)) = &self.forwarder else {
-            panic!("this scene has no loopback forwarder")
+            panic!("the scene must have a loopback forwarder")
         };
         let routes = || loopback.routes();
         wait_until(|| routes().iter().any(|(known, _)| known.to_string() == prefix), || format!("{:?}", routes()));
@@ -138,7 +138,7 @@ impl Scene {
             Some(Forwarder::Loopback(loopback, ..)) => {
                 loopback.unregistered().iter().map(ToString::to_string).collect()
             }
-            _ => panic!("this scene has no loopback forwarder"),
+            _ => panic!("the scene must have a loopback forwarder"),
         }
     }
 
@@ -239,7 +239,7 @@ impl Drop for Background {
 fn wait_until(done: impl Fn() -> bool, explain: impl Fn() -> String) {
     let until = Instant::now() + PATIENCE;
     while !done() {
-        assert!(Instant::now() < until, "waited in vain; what was said: {}", explain());
+        assert!(Instant::now() < until, "the expected output did not appear; the output was: {}", explain());
         thread::sleep(Duration::from_millis(20));
     }
 }

@@ -160,7 +160,7 @@ pub fn run(attack: &str, options: &Options) -> Result<String, Failure> {
         "many-registrations" => many_registrations(options)?,
         "replayed-commands" => replayed_commands(options)?,
         "stranger-commands" => stranger_commands(Some(options.get("face")?))?,
-        other => return Err(format!("there is no attack '{other}'").into()),
+        other => return Err(format!("unknown attack '{other}'").into()),
     };
     let mut sender = Sender::open(options)?;
     let mut pace = options.pace()?;

@@ -302,9 +302,9 @@ mod tests {
     #[test]
     fn the_case_study_is_the_default() {
         let report = report("--rate 58Gbit/s").expect("possible");
-        let [rate] = &report.rates[..] else { panic!("one rate") };
-        assert!((rate.saved_percent.expect("both can") - 10.13).abs() < 0.01, "{rate:?}");
-        let [Some(naive), Some(optimised)] = &rate.routers[..] else { panic!("both can") };
+        let [rate] = &report.rates[..] else { panic!("the report has one rate") };
+        assert!((rate.saved_percent.expect("both routers reach the rate") - 10.13).abs() < 0.01, "{rate:?}");
+        let [Some(naive), Some(optimised)] = &rate.routers[..] else { panic!("both routers reach the rate") };
         assert_eq!((naive.processors.all_cores, optimised.processors.all_cores), (4, 3));
         assert!((naive.received_bits_per_second / 1e9 - (58.0 * 0.762 + 58.0 * 121.0 / 1024.0)).abs() < 1e-6);
         let text = describe(&report);
