@@ -91,7 +91,7 @@ impl Shown<'_> {
             }
             Statement::Goto { machine, state } => format!("go to {machine}.{state}"),
             Statement::Error(error) => format!("error {}", self.expr(error)),
-            Statement::Lose => "lose the packet".into(),
+            Statement::Lose => "abort the packet".into(),
             Statement::Advance(bits) => format!("advance {}", self.expr(bits)),
             Statement::ReadVarbit(place, bits) => format!("{} = next {} bits", self.place(place), self.expr(bits)),
             Statement::Append(sink, value) => format!("append to {sink:?}: {}", self.expr(value)),
@@ -128,9 +128,9 @@ impl Shown<'_> {
                 self.expr(&cipher.key),
                 self.expr(&cipher.iv)
             ),
-            Statement::Locate(base, true) => format!("{} is here", self.variable(*base)),
-            Statement::Locate(base, false) => format!("{} is nowhere", self.variable(*base)),
-            Statement::Barrier(_) => "wait for the others".into(),
+            Statement::Locate(base, true) => format!("{} is at the parser position", self.variable(*base)),
+            Statement::Locate(base, false) => format!("{} is not in the packet", self.variable(*base)),
+            Statement::Barrier(_) => "barrier".into(),
             Statement::Drop => "drop the packet".into(),
             Statement::Send(port, headers) => {
                 for header in headers.iter().flatten() {

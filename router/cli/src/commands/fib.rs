@@ -134,7 +134,7 @@ async fn save(endpoint: &Endpoint, file: &Path) -> Result<u64, Failure> {
     let fetched = fetched.await;
     drop(shown);
     let report = fetched.map_err(|error| {
-        let hint = "only Namehop of this version can save its FIB";
+        let hint = "saving needs a router that runs this version of Namehop";
         match error.is_timeout() {
             true => Failure::new(Kind::Nothing, format!("{error}; {hint}")),
             false => error.into(),
