@@ -24,9 +24,9 @@ pub struct FetchingArgs {
     #[arg(long, value_name = "LAW", default_value = "adaptive")]
     congestion: WindowKind,
     /// Initial number of Interests in flight; with --congestion fixed, the number throughout; with adaptive, the
-    /// maximum of the first flight
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    window: u32,
+    /// maximum of the first flight [default: 32 with adaptive, otherwise 10]
+    #[arg(long, value_name = "N")]
+    window: Option<u32>,
     /// Maximum number of Interests in flight
     #[arg(long, value_name = "N", default_value_t = 4096)]
     max_window: u32,
@@ -63,8 +63,8 @@ impl FetchingArgs {
         Ok(FetchOptions {
             discovery: self.discovery,
             window: self.congestion,
-            initial_window: f64::from(self.window),
-            max_window: f64::from(self.max_window.max(self.window)),
+            initial_window: self.window.map(f64::from),
+            max_window: f64::from(self.max_window.max(self.window.unwrap_or(1))),
             lifetime_ms: milliseconds(self.lifetime).max(1),
             max_attempts: self.attempts.max(1),
             verification,

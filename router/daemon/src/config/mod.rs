@@ -194,9 +194,7 @@ fn with_remedy(message: &str) -> String {
             return format!("{start}{meaning}");
         }
     }
-    if message.starts_with("unknown field") {
-        format!("{message}; `namehop config show` prints every key")
-    } else if message.starts_with("missing field") {
+    if message.starts_with("unknown field") || message.starts_with("missing field") {
         format!("{message}; `namehop config show` prints every key")
     } else {
         message.to_owned()

@@ -57,7 +57,7 @@ const STANDING_REDUCTIONS: u32 = 2;
 /// Smallest weight of a sample in the smoothed round-trip time.
 const MIN_SMOOTHING: f64 = 0.125;
 /// Share of the path's capacity used for the first flight; other fetches may use the same path.
-const FIRST_SHARE: f64 = 0.6;
+const FIRST_SHARE: f64 = 0.65;
 /// Number of samples that decide whether there is a queue: the minimum, the maximum at the start, and the number from
 /// which half a round trip of samples is enough.
 const LEAST_SAMPLES: f64 = 3.0;
@@ -67,7 +67,7 @@ const ENOUGH_SAMPLES: f64 = 16.0;
 /// already larger by half. The window therefore doubles only while it is less than 1/`FAR` of the estimated capacity of
 /// the path.
 const START_GROWTH: f64 = 0.5;
-const FAR: f64 = 4.0;
+const FAR: f64 = 2.0;
 /// At the start, Interests are paced faster than the window by this factor, so that the window fills. A late Interest
 /// may catch up by at most 1/`CATCH_UP_SHARE` of a round trip.
 const PACE_AT_START: f64 = 1.25;

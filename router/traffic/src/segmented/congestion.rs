@@ -19,6 +19,17 @@ pub enum WindowKind {
     Fixed,
 }
 
+impl WindowKind {
+    /// The default number of Interests in flight at the start: of the first flight, at most, with the adaptive window, which
+    /// paces it; of a burst otherwise (RFC 6928).
+    pub fn default_initial(self) -> f64 {
+        match self {
+            Self::Adaptive => 32.0,
+            Self::Cubic | Self::Aimd | Self::Fixed => 10.0,
+        }
+    }
+}
+
 impl FromStr for WindowKind {
     type Err = String;
 

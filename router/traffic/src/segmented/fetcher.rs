@@ -42,7 +42,7 @@ pub struct FetchOptions {
     /// Law of the congestion window.
     pub window: WindowKind,
     /// Initial number of Interests in flight; with [`WindowKind::Fixed`], the number throughout.
-    pub initial_window: f64,
+    pub initial_window: Option<f64>,
     /// Maximum number of Interests in flight.
     pub max_window: f64,
     /// Bounds of the retransmission time-out.
@@ -64,7 +64,7 @@ impl Default for FetchOptions {
             discovery: Discovery::Auto,
             discovery_retries: 2,
             window: WindowKind::Adaptive,
-            initial_window: 10.0,
+            initial_window: None,
             max_window: 4096.0,
             rto: RtoBounds::default(),
             lifetime_ms: DEFAULT_INTEREST_LIFETIME_MS,
@@ -327,7 +327,8 @@ pub async fn fetch(
 ) -> Result<FetchReport, FetchError> {
     let started = Instant::now();
     let found = discover(endpoint, name, options).await?;
-    let control = CongestionControl::new(options.window, options.initial_window, options.max_window);
+    let initial = options.initial_window.unwrap_or(options.window.default_initial());
+    let control = CongestionControl::new(options.window, initial, options.max_window);
     let reorder_limit = (options.reorder_bytes / MAX_PACKET_SIZE) as u64;
     let transfer = Transfer::new(control, RttEstimator::new(options.rto), reorder_limit);
     let mut fetcher = Fetcher {

@@ -170,8 +170,12 @@ fn run(scene: &Scene) -> (Vec<Fetched>, u64) {
         lost_in_queue: 0,
     };
     let new = || {
-        let control = CongestionControl::new(scene.law, 10.0, 4096.0);
-        Transfer::new(control, RttEstimator::new(RtoBounds::default()), 64_000_000 / scene.segment_bytes as u64)
+        let control = CongestionControl::new(scene.law, scene.law.default_initial(), 4096.0);
+        let reorder_limit = 64_000_000 / scene.segment_bytes as u64;
+        let mut transfer = Transfer::new(control, RttEstimator::new(RtoBounds::default()), reorder_limit);
+        // As the metadata of the object says.
+        transfer.expect_last(Some(scene.segments - 1));
+        transfer
     };
     let mut fetches: Vec<Fetched> = scene
         .starts_s
@@ -278,7 +282,10 @@ fn show(scene: &Scene) -> Shown {
 /// Checks fast and slow, short and long paths, small and large segments, one and two fetches, with and without losses;
 /// each by the median of [`SEEDS`] runs. Queues for fewer than two segments are skipped: a segment that is slightly
 /// early is lost in them.
-fn assert_filled_without_long_queues(rates_mbit: &[u64], limit_s: f64) {
+///
+/// Fetches end after `limit_s`, and their shares include one round trip more, for discovery. `least` are the least shares of
+/// the line without and with losses.
+fn assert_filled_without_long_queues(rates_mbit: &[u64], limit_s: f64, least: [f64; 2]) {
     let mut wrong = Vec::new();
     for &mbit in rates_mbit {
         for (ms, segment_bytes) in [20, 60, 100].into_iter().flat_map(|ms| [(ms, 1300), (ms, 8000)]) {
@@ -305,8 +312,9 @@ fn assert_filled_without_long_queues(rates_mbit: &[u64], limit_s: f64) {
                 };
                 let shown: Vec<Shown> = (1..=SEEDS).map(|seed| show(&Scene { seed, ..scene.clone() })).collect();
                 let of = |what: fn(&Shown) -> f64| median(shown.iter().map(what).collect());
-                let (share, delay, lost) = (of(|it| it.share), of(|it| it.delay), of(|it| it.lost));
-                let least = if loss > 0.0 { 0.85 } else { 0.9 };
+                let share = of(|it| it.share) * limit_s / (limit_s + ms as f64 / 1e3);
+                let (delay, lost) = (of(|it| it.delay), of(|it| it.lost));
+                let least = least[usize::from(loss > 0.0)];
                 if share < least || delay > 1.5 || lost > 0.01 {
                     wrong.push(format!("{what}: share {share:.3}, delay {delay:.2}, lost {lost:.4}"));
                 }
@@ -318,17 +326,22 @@ fn assert_filled_without_long_queues(rates_mbit: &[u64], limit_s: f64) {
 
 #[test]
 fn slow_paths_are_filled_without_long_queues() {
-    assert_filled_without_long_queues(&[2, 5, 20], 20.0);
+    assert_filled_without_long_queues(&[2, 5, 20], 20.0, [0.9, 0.85]);
 }
 
 #[test]
 fn fast_paths_are_filled_without_long_queues() {
-    assert_filled_without_long_queues(&[100], 20.0);
+    assert_filled_without_long_queues(&[100], 20.0, [0.9, 0.85]);
 }
 
 #[test]
 fn very_fast_paths_are_filled_without_long_queues() {
-    assert_filled_without_long_queues(&[1000], 8.0);
+    assert_filled_without_long_queues(&[1000], 8.0, [0.9, 0.85]);
+}
+
+#[test]
+fn short_fetches_fill_their_paths_too() {
+    assert_filled_without_long_queues(&[5, 20], 5.0, [0.88, 0.85]);
 }
 
 #[test]
