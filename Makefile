@@ -19,7 +19,7 @@ SHELL_OF_fish/vendor_completions.d/namehop.fish = fish
 SYSTEM_TEST = NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q --durations=20 tests/system
 PACKET_COST = cargo run --quiet --release --locked --package namehop-bench --no-default-features --example packet_cost --
 
-.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build release run test check unit-test model-test system-test attack-test link-test fuzz ebpf-test path-table openapi soak results cost-test
+.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build release run try test check unit-test model-test system-test attack-test link-test fuzz ebpf-test path-table openapi soak results cost-test
 .PHONY: cost-record install uninstall deb deb-test clean
 
 help: ## list the commands
@@ -49,6 +49,14 @@ release: setup ## build target/guided/release/namehop for packages: profile-guid
 run: setup ## build target/quick/namehop, in half of the time of 'make build', and start a router in the foreground (ARGS="--config FILE" for options)
 	cargo build --profile quick --locked --package namehop
 	@exec target/quick/namehop run $(ARGS)
+
+# Packages are not named after their folders everywhere, so their manifests name them.
+TRIED = $(firstword $(wildcard $(CRATE)/Cargo.toml */$(CRATE)/Cargo.toml))
+
+try: setup ## lints and quick tests of one crate, for the minute after an edit (CRATE=engine, or CRATE=lab/cli)
+	@[ -n "$(TRIED)" ] || { echo "make: there is no crate '$(CRATE)': CRATE=engine names core/engine" >&2; exit 1; }
+	cargo clippy --manifest-path $(TRIED) --all-targets --locked -- -D warnings
+	cargo test --manifest-path $(TRIED) --locked
 
 test: setup-test check unit-test model-test system-test ## all checks and tests (what continuous integration runs)
 

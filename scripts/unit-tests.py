@@ -3,7 +3,8 @@
 
 Cargo runs one test executable after the other, and most of them wait for timers and sockets for a part of their time. This script has cargo
 build them, and runs as many at a time as the host has CPUs, the longest first. The examples in the documentation run beside them.
-The output of an executable appears when it has failed. Arguments are passed to each executable: `scripts/unit-tests.py some::test`.
+Slow tests, which `cargo test` ignores, run too. The output of an executable appears when it has failed. Arguments are passed to each
+executable: `scripts/unit-tests.py some::test`.
 """
 
 import json
@@ -62,7 +63,7 @@ def run(name, command, folder):
 def main():
     # An interrupt ends the script at once, and with it all that run in its process group.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    arguments = sys.argv[1:]
+    arguments = ["--include-ignored", *sys.argv[1:]]
     jobs = [(name, [path, *arguments], folder) for name, path, folder in executables()]
     jobs.append((DOCUMENTATION, [*CARGO, "--doc", "--", *arguments], Path.cwd()))
     missing = set(LONGEST) - {name for name, _, _ in jobs}

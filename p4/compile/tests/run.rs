@@ -238,6 +238,7 @@ fn packets_go_in_place_through_one_and_several_workers_in_their_order() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_size_of_batches_is_chosen_on_the_packets_that_come() {
     let folder = tempfile::tempdir().expect("a folder");
     // Slower than reading the capture, so that packets wait and bursts are full.
@@ -266,6 +267,7 @@ fn the_size_of_batches_is_chosen_on_the_packets_that_come() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn packets_are_copied_dropped_and_go_round() {
     let folder = tempfile::tempdir().expect("a folder");
     let again = compile(
@@ -287,6 +289,7 @@ fn packets_are_copied_dropped_and_go_round() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn payloads_are_encrypted_in_place_and_in_copies() {
     let folder = tempfile::tempdir().expect("a folder");
     let ingress = |name: &str, more: &str| {

@@ -100,6 +100,7 @@ fn the_cache_answers_as_simulated(bench: &EngineBench) {
 
 /// All loads share the packet buffers, which last as long as the process.
 #[test]
+#[ignore = "slow"]
 fn every_schedule_forwards_what_it_is_given() {
     let mut bench = bench(&small_and_realistic());
     so_it_does_under_the_realistic_load(&bench);

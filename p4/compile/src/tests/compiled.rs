@@ -54,6 +54,7 @@ fn all_agree(programs: &[(String, String, String)], options: &Options) -> Vec<St
 }
 
 #[test]
+#[ignore = "slow"]
 fn compiled_programs_do_what_the_interpreter_does() {
     let programs = rules::programs();
     let failures = all_agree(&programs, &Options::default());
@@ -61,6 +62,7 @@ fn compiled_programs_do_what_the_interpreter_does() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn programs_without_stages_encrypt_packet_by_packet() {
     let mut programs = rules::programs();
     programs.retain(|(name, ..)| name.starts_with("cipher_") || name == "crypto");
@@ -70,6 +72,7 @@ fn programs_without_stages_encrypt_packet_by_packet() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn random_chains_of_lookups_do_what_the_interpreter_does() {
     let programs: Vec<_> = (1..9)
         .map(|seed| {
@@ -83,6 +86,7 @@ fn random_chains_of_lookups_do_what_the_interpreter_does() {
 
 /// Some random programs. `NAMEHOP_P4_PROGRAMS` sets their number, `NAMEHOP_P4_FIRST` the first seed.
 #[test]
+#[ignore = "slow"]
 fn random_programs_do_what_the_interpreter_does() {
     let number = |name, otherwise| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise);
     let first: u64 = number("NAMEHOP_P4_FIRST", 1);

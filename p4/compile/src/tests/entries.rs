@@ -392,6 +392,7 @@ fn check(workshop: &Workshop, seed: u64) {
 /// Checks random tables, from the seed in `NAMEHOP_P4_FIRST` on. Programs stay loaded in the process, which has room
 /// for a few dozen.
 #[test]
+#[ignore = "slow"]
 fn entries_are_what_a_list_of_them_is() {
     let first = std::env::var("NAMEHOP_P4_FIRST").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     let workshop = Workshop::new(Build { speed: Speed::None, ..Build::default() }).expect("a folder");

@@ -21,6 +21,7 @@ fn check(sanitize: Sanitize, changes: u32, shared: u32) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn tables_are_lists_of_entries() {
     check(Sanitize::Memory, 200, 100);
 }
@@ -31,6 +32,7 @@ fn tables_change_while_threads_look_up() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn prefixes_are_found_as_by_dpdk() {
     let workshop = Workshop::new(Build { speed: Speed::Some, ..Build::default() }).expect("a folder");
     fs::write(workshop.folder().join("check_lpm.c"), include_str!("../../runtime/check_lpm.c")).expect("a file");

@@ -325,11 +325,13 @@ fn assert_filled_without_long_queues(rates_mbit: &[u64], limit_s: f64, least: [f
 }
 
 #[test]
+#[ignore = "slow"]
 fn slow_paths_are_filled_without_long_queues() {
     assert_filled_without_long_queues(&[2, 5, 20], 20.0, [0.9, 0.85]);
 }
 
 #[test]
+#[ignore = "slow"]
 fn fast_paths_are_filled_without_long_queues() {
     assert_filled_without_long_queues(&[100], 20.0, [0.9, 0.85]);
 }

@@ -137,6 +137,7 @@ fn compare(bench: &EngineBench, cases: impl IntoIterator<Item = (&'static str, E
 }
 
 #[test]
+#[ignore = "slow"]
 fn what_is_written_down_is_what_packets_need() {
     let without_cache = EngineParameters { cs_capacity: 0, ..small() };
     let cases = [
