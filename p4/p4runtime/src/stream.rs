@@ -3,10 +3,9 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::server::{ServerStreamingService, StreamingService};
 use tonic::{Request, Response, Status, Streaming};
@@ -23,8 +22,10 @@ use crate::service::Service;
 const WAITING: usize = 256;
 /// Maximum number of parts of an answer that wait for the client.
 const PARTS: usize = 2;
-/// Maximum number of concurrent reads.
-const MOST_READS: usize = 4;
+/// Maximum number of reads that make a part of their answers at the same time. The others wait for their turn, in order,
+/// so that a flood of reads delays a read and never has it refused. A read that waits for its client has no turn. The
+/// server's limits of connections and requests bound the number of reads.
+const READS_AT_ONCE: usize = 4;
 /// How long a client may leave messages unread.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Polling interval for packets and digests of the program.
@@ -144,23 +145,8 @@ pub(crate) async fn pump<D: Device>(service: Arc<Service<D>>) {
 /// Answers `Read`.
 pub(crate) struct Read<D>(pub(crate) Arc<Service<D>>, pub(crate) Arc<Busy>);
 
-/// Permit of a read in progress.
-struct Turn;
-
-static READS: AtomicUsize = AtomicUsize::new(0);
-
-impl Turn {
-    fn take() -> Option<Turn> {
-        let room = |count| (count < MOST_READS).then_some(count + 1);
-        READS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).ok().map(|_| Turn)
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        READS.fetch_sub(1, Ordering::Relaxed);
-    }
-}
+/// Turns of reads; first come, first served.
+static TURNS: Semaphore = Semaphore::const_new(READS_AT_ONCE);
 
 impl<D: Device> ServerStreamingService<ReadRequest> for Read<D> {
     type Response = ReadResponse;
@@ -175,13 +161,8 @@ impl<D: Device> ServerStreamingService<ReadRequest> for Read<D> {
             service.check_device(request.device_id)?;
             // Every role contains the whole program.
             service.arbiter.check_role(&Role { id: 0, name: request.role.clone() })?;
-            let turn = Turn::take()
-                .ok_or_else(|| Status::resource_exhausted(format!("{MOST_READS} reads are already in progress")))?;
             let (sender, receiver) = mpsc::channel(PARTS);
-            tokio::spawn(async move {
-                answer(&service, &request, &sender).await;
-                drop(turn);
-            });
+            tokio::spawn(async move { answer(&service, &request, &sender).await });
             Ok(Response::new(ReceiverStream::new(receiver)))
         })
     }
@@ -202,7 +183,10 @@ async fn answer<D: Device>(
                 return;
             }
         };
-        for part in &mut parts {
+        loop {
+            let turn = TURNS.acquire().await;
+            let Some(part) = parts.next() else { break };
+            drop(turn);
             let is_end = part.is_err();
             let part = part.map(|entities| ReadResponse { entities });
             if sender.send_timeout(part, PATIENCE).await.is_err() || is_end {
