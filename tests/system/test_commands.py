@@ -142,12 +142,12 @@ def test_it_says_where_it_listens(router):
 @pytest.mark.parametrize("configured", [None, 3])
 def test_it_says_for_how_many_packets_memory_is_fetched(make_router, configured):
     router = make_router(f"[forwarding]\nlookahead = {configured}\n" if configured else "")
-    said = wait_until(lambda: re.search(r"fetched for (\d+) packets together(.*)", router.log.read_text()), what="the router says it")
+    said = wait_until(lambda: re.search(r"prefetching memory for (\d+) packets at a time(.*)", router.log.read_text()), what="the router says it")
     packets, reason = int(said[1]), said[2]
     if configured:
         assert packets == configured and "as configured" in reason
     else:
-        assert 1 <= packets <= 64 and (re.search(r"\d+ ns for a line", reason) or "could not be measured" in reason)
+        assert 1 <= packets <= 64 and (re.search(r"a cache line takes \d+ ns", reason) or "could not be measured" in reason)
 
 
 def test_the_default_socket_without_privileges(tmp_path):
