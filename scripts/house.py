@@ -20,7 +20,6 @@ EXCEPTIONS = {("core/engine", "io/disk")}
 CIRCLES = {
     ("core/ebpf", "instruction verify"),
     ("core/engine", "counters engine pcct pipelines schedule trace"),
-    ("core/packet", "buffer pool raw"),
     ("core/wire", "builder security"),
     ("io/disk", "report shared"),
     ("io/disk", "device file start"),

@@ -11,8 +11,10 @@ use std::slice;
 
 use namehop_table::prefetch::{CACHE_LINE_BYTES, prefetch_following, prefetch_lines, prefetch_read, prefetch_write};
 
-use crate::pool::{self, HEADROOM_BYTES};
-use crate::raw::{Header, release_to_mempool};
+use crate::memory;
+use crate::mempool::release_to_mempool;
+use crate::raw::Header;
+use crate::size::HEADROOM_BYTES;
 
 /// Offset of a fresh packet's data from the header, in bytes.
 const PACKET_AT: usize = size_of::<Header>() + HEADROOM_BYTES;
@@ -32,7 +34,7 @@ impl PacketBuffer {
     /// # Safety
     /// `header` is the header of an initialised buffer with one segment and no other user. Its storage is initialised
     /// memory that lives until the buffer is released. If it has a mempool,
-    /// [`set_release_to_mempool`](crate::raw::set_release_to_mempool) was called before.
+    /// [`set_release_to_mempool`](crate::mempool::set_release_to_mempool) was called before.
     #[inline]
     pub unsafe fn from_raw(header: NonNull<Header>) -> PacketBuffer {
         PacketBuffer(header)
@@ -182,7 +184,7 @@ impl Drop for PacketBuffer {
     fn drop(&mut self) {
         if self.header().mempool.is_null() {
             // SAFETY: a dropped buffer has no other user, and this one is in ordinary memory.
-            unsafe { pool::give_back(self.0) };
+            unsafe { memory::give_back(self.0) };
         } else {
             // SAFETY: a dropped buffer has no other user, and this one is from a mempool.
             unsafe { release_to_mempool(self.0) };

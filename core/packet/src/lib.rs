@@ -5,6 +5,8 @@
 //! |---|---|
 //! | [`buffer`] | a packet in memory |
 //! | [`pool`] | pools of buffers |
+//! | [`mempool`] | sources of buffers that drivers of ports can access |
+//! | [`raw`], [`size`] | the layout and the sizes of buffers |
 //! | [`packet`] | Interests, Data and Nacks between link services and the engine |
 //! | [`port`] | the interface between drivers of ports and workers |
 //! | [`face`] | properties of faces |
@@ -21,11 +23,14 @@ pub mod checksum;
 pub mod drops;
 pub mod face;
 pub mod in_place;
+mod memory;
+pub mod mempool;
 pub mod packet;
 pub mod pool;
 pub mod port;
 pub mod raw;
 pub mod rtt;
+pub mod size;
 pub mod stamp;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -36,7 +41,8 @@ pub use checksum::Checksum;
 pub use drops::{DropCounters, DropReason};
 pub use face::{FaceId, FaceInfo, FaceScope, LinkType};
 pub use packet::{Incoming, IncomingBurst, LinkFields, Outgoing, PacketKind};
-pub use pool::{BufferPool, HEADROOM_BYTES};
+pub use pool::BufferPool;
 pub use port::PortQueue;
+pub use size::HEADROOM_BYTES;
 pub use stamp::{PacketWay, Stamp};
 pub use time::Timestamp;

@@ -5,10 +5,8 @@
 
 use std::ffi::c_void;
 use std::mem::{offset_of, size_of};
-use std::ptr::NonNull;
-use std::sync::OnceLock;
 
-use crate::pool::{HEADROOM_BYTES, LARGE_BYTES};
+use crate::size::{HEADROOM_BYTES, LARGE_BYTES};
 
 /// `struct rte_mbuf`.
 #[repr(C, align(64))]
@@ -95,32 +93,5 @@ impl Header {
         self.owner = owner;
         self.data_offset = HEADROOM_BYTES as u16;
         self.set_length(0);
-    }
-}
-
-/// Releases a buffer to its mempool.
-pub type ReleaseToMempool = unsafe fn(NonNull<Header>);
-
-/// The function that releases buffers to mempools, set with the first mempool and the same for all of them.
-static RELEASE_TO_MEMPOOL: OnceLock<ReleaseToMempool> = OnceLock::new();
-
-/// Sets the function that releases buffers to mempools. Later calls have no effect.
-///
-/// # Safety
-/// `release` must be sound for every header with a mempool that
-/// [`PacketBuffer::from_raw`](crate::PacketBuffer::from_raw) gets, when the buffer has no other user.
-pub unsafe fn set_release_to_mempool(release: ReleaseToMempool) {
-    let _ = RELEASE_TO_MEMPOOL.set(release);
-}
-
-/// Releases a buffer to its mempool.
-///
-/// # Safety
-/// `header` is the header of a buffer from a mempool without other users.
-#[inline]
-pub(crate) unsafe fn release_to_mempool(header: NonNull<Header>) {
-    if let Some(release) = RELEASE_TO_MEMPOOL.get() {
-        // SAFETY: as the caller promises.
-        unsafe { release(header) }
     }
 }

@@ -10,7 +10,8 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
 use crate::buffer::PacketBuffer;
-use crate::pool::{BufferPool, HEADROOM_BYTES, LARGE_BYTES, SMALL_BYTES};
+use crate::pool::BufferPool;
+use crate::size::{HEADROOM_BYTES, LARGE_BYTES, SMALL_BYTES};
 
 /// One call on a buffer.
 #[derive(Debug, Clone)]

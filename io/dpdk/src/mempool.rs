@@ -8,9 +8,10 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use namehop_packet::pool::{LARGE_BYTES, Mempool, SMALL_BYTES};
-use namehop_packet::raw::{Header, set_release_to_mempool};
-use namehop_packet::{BufferPool, HEADROOM_BYTES, PacketBuffer};
+use namehop_packet::mempool::{Mempool, set_release_to_mempool};
+use namehop_packet::raw::Header;
+use namehop_packet::size::{LARGE_BYTES, SMALL_BYTES};
+use namehop_packet::{BufferPool, HEADROOM_BYTES};
 
 use crate::eal::Eal;
 use crate::error::DpdkError;
@@ -93,12 +94,9 @@ impl SizeClass {
         NonNull::new(pool).map(SizeClass).ok_or_else(|| DpdkError::refused(action(), error))
     }
 
-    fn allocate(&self) -> Option<PacketBuffer> {
-        // SAFETY: the mempool lives; it returns an empty mbuf with one segment and gives up ownership of it. The mbuf's
-        // storage was zeroed by the system or written since, and `use_mempools` has set the function that releases it.
-        unsafe {
-            NonNull::new(ffi::namehop_mbuf_allocate(self.0.as_ptr())).map(|header| PacketBuffer::from_raw(header))
-        }
+    fn allocate(&self) -> Option<NonNull<Header>> {
+        // SAFETY: the mempool lives.
+        NonNull::new(unsafe { ffi::namehop_mbuf_allocate(self.0.as_ptr()) })
     }
 
     fn in_use(&self) -> usize {
@@ -112,8 +110,10 @@ struct Mempools {
     large: SizeClass,
 }
 
-impl Mempool for Mempools {
-    fn allocate(&self, capacity: usize) -> Option<PacketBuffer> {
+// SAFETY: a mempool returns an empty mbuf with one segment and gives up ownership of it. The mbuf's storage was zeroed by
+// the system or written since, and lives as long as the process. `use_mempools` has set the function that releases it.
+unsafe impl Mempool for Mempools {
+    fn allocate(&self, capacity: usize) -> Option<NonNull<Header>> {
         thread::register();
         if capacity <= SMALL_BYTES {
             self.small.allocate().or_else(|| self.large.allocate())

@@ -14,7 +14,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use namehop_packet::pool::{LARGE_BYTES, SMALL_BYTES};
+use namehop_packet::size::{LARGE_BYTES, SMALL_BYTES};
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 
 use crate::BURST;

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use namehop_packet::BufferPool;
-use namehop_packet::pool::LARGE_BYTES;
+use namehop_packet::size::LARGE_BYTES;
 
 use crate::BURST;
 use crate::error::DpdkError;

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, fence};
 
-use namehop_packet::pool::LARGE_BYTES;
+use namehop_packet::size::LARGE_BYTES;
 use namehop_packet::{BufferPool, PacketBuffer};
 
 use super::message::RingLocation;

@@ -9,7 +9,7 @@ use namehop_face::encapsulation::VlanId;
 use namehop_face::port::PortNetwork;
 use namehop_face::registry::places_of_strangers;
 use namehop_face::uri::{FaceUri, PortDriver};
-use namehop_packet::pool::LARGE_BYTES;
+use namehop_packet::size::LARGE_BYTES;
 
 use super::automatic::AutoNumber;
 use super::fault::Fault;

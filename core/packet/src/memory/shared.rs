@@ -10,8 +10,9 @@ use crossbeam_queue::ArrayQueue;
 use namehop_table::{PIECE_ALIGNMENT, Pieces};
 
 use super::magazine::MAGAZINE_BUFFERS;
-use super::{HEADROOM_BYTES, Mempool};
+use crate::mempool::Mempool;
 use crate::raw::Header;
+use crate::size::{HEADROOM_BYTES, SMALL_BYTES};
 
 /// Number of buffers that move between a magazine and the pool at a time: half a magazine, so that the magazine is
 /// neither full nor empty afterwards.
@@ -28,12 +29,12 @@ pub(super) struct Cell(pub(super) NonNull<Header>);
 unsafe impl Send for Cell {}
 
 /// Returns the size in bytes of a buffer for packets of up to `room_bytes`, including its header.
-pub(super) const fn cell_bytes(room_bytes: usize) -> usize {
+pub(crate) const fn cell_bytes(room_bytes: usize) -> usize {
     size_of::<Header>() + HEADROOM_BYTES + room_bytes
 }
 
 /// Buffers of one size in ordinary memory.
-pub(super) struct SizeClass {
+pub(crate) struct SizeClass {
     free: ArrayQueue<Cell>,
     /// Free cells that magazines returned in batches.
     batches: ArrayQueue<[Cell; BATCH]>,
@@ -43,7 +44,7 @@ pub(super) struct SizeClass {
 }
 
 impl SizeClass {
-    pub(super) fn new(contents: &'static str, room_bytes: usize, limit: usize) -> Self {
+    pub(crate) fn new(contents: &'static str, room_bytes: usize, limit: usize) -> Self {
         let limit = limit.max(1);
         SizeClass {
             free: ArrayQueue::new(limit),
@@ -54,7 +55,7 @@ impl SizeClass {
     }
 
     /// Returns the maximum number of buffers.
-    pub(super) fn limit(&self) -> usize {
+    pub(crate) fn limit(&self) -> usize {
         self.free.capacity()
     }
 
@@ -107,10 +108,10 @@ impl SizeClass {
 }
 
 /// State that all references to a pool share.
-pub(super) struct Shared {
-    pub(super) small: SizeClass,
-    pub(super) large: SizeClass,
-    pub(super) mempool: OnceLock<Box<dyn Mempool>>,
+pub(crate) struct Shared {
+    pub(crate) small: SizeClass,
+    pub(crate) large: SizeClass,
+    pub(crate) mempool: OnceLock<Box<dyn Mempool>>,
     /// Number of handles, magazines, and cells outside of the queues: each of them keeps the memory alive. All
     /// threads write it, so it is changed once per batch.
     references: AtomicUsize,
@@ -141,7 +142,7 @@ impl Shared {
     }
 
     /// Returns the number of cells that are allocated.
-    pub(super) fn in_use(&self) -> usize {
+    pub(crate) fn in_use(&self) -> usize {
         let magazines = self.magazines.lock().unwrap_or_else(PoisonError::into_inner);
         let in_magazines: usize = magazines.iter().map(|told| told.load(Ordering::Relaxed)).sum();
         (self.small.outside() + self.large.outside()).saturating_sub(in_magazines)
@@ -150,7 +151,7 @@ impl Shared {
 
 /// A counted reference that keeps the shared state alive. The count is not that of an `Arc`, because a batch of
 /// buffers is counted at once.
-pub(super) struct Handle(NonNull<Shared>);
+pub(crate) struct Handle(NonNull<Shared>);
 
 // SAFETY: the shared state is `Sync`, and any thread may drop it.
 unsafe impl Send for Handle {}
@@ -158,7 +159,7 @@ unsafe impl Send for Handle {}
 unsafe impl Sync for Handle {}
 
 impl Handle {
-    pub(super) fn new(small: SizeClass, large: SizeClass) -> Handle {
+    pub(crate) fn new(small: SizeClass, large: SizeClass) -> Handle {
         let (mempool, references) = (OnceLock::new(), AtomicUsize::new(1));
         let shared = Shared { small, large, mempool, references, magazines: Mutex::default() };
         Handle(NonNull::from(Box::leak(Box::new(shared))))
@@ -175,7 +176,7 @@ impl Handle {
 
     /// Returns the address of the shared state, for the header of a buffer.
     #[inline]
-    pub(super) fn address(&self) -> NonNull<Shared> {
+    pub(crate) fn address(&self) -> NonNull<Shared> {
         self.0
     }
 
@@ -187,7 +188,7 @@ impl Handle {
     }
 
     /// Takes one buffer of a class, bypassing the magazine.
-    pub(super) fn take_one(&self, class: &SizeClass) -> Option<NonNull<Header>> {
+    pub(crate) fn take_one(&self, class: &SizeClass) -> Option<NonNull<Header>> {
         let Cell(header) = class.take()?;
         self.retain(1);
         Some(header)
@@ -255,5 +256,5 @@ pub(super) unsafe fn give_one(shared: NonNull<Shared>, cell: Cell) {
 #[inline]
 pub(super) unsafe fn is_small(header: NonNull<Header>) -> bool {
     // SAFETY: as the caller promises.
-    usize::from(unsafe { header.as_ref() }.storage_bytes) == HEADROOM_BYTES + super::SMALL_BYTES
+    usize::from(unsafe { header.as_ref() }.storage_bytes) == HEADROOM_BYTES + SMALL_BYTES
 }

@@ -112,7 +112,7 @@ fn claim<'a>(magazine: &'a mut Option<Magazine>, pool: &Handle) -> Option<&'a mu
 
 /// Allocates a small buffer.
 #[inline]
-pub(super) fn take_small(pool: &Handle) -> Option<NonNull<Header>> {
+pub(crate) fn take_small(pool: &Handle) -> Option<NonNull<Header>> {
     with_magazine(pool, |magazine| magazine.pop().or_else(|| magazine.refill())).or_else(|| pool.take_one(&pool.small))
 }
 

@@ -3,36 +3,13 @@
 //! A pool starts in ordinary memory, which is taken on demand and kept, so that a quiet router stays small. Once the
 //! pool has a [`Mempool`], it allocates all buffers there, because drivers need that. Buffers that are in use then
 //! return to where they came from.
-//!
-//! All threads share the pool (module `shared`), but each caches some small buffers (module `magazine`).
-
-mod magazine;
-mod shared;
 
 use std::fmt;
-use std::ptr::NonNull;
-
-use shared::{Cell, Handle, Shared, SizeClass, cell_bytes, give_one, is_small};
 
 use crate::buffer::PacketBuffer;
-use crate::raw::Header;
-
-/// Bytes of headroom in front of a fresh packet, for link headers.
-pub const HEADROOM_BYTES: usize = 128;
-/// Room for a packet in a small buffer, after the headroom: enough for nearly all packets, and for any packet that
-/// fits into one buffer of memif and packet sockets with their usual settings.
-pub const SMALL_BYTES: usize = 2048;
-/// Room for a packet in a large buffer: the largest packet with all its headers.
-pub const LARGE_BYTES: usize = 9216;
-
-/// A source of buffers in memory that drivers of ports can access.
-pub trait Mempool: Send + Sync {
-    /// Allocates an empty buffer with [`HEADROOM_BYTES`] of headroom and room for `capacity` bytes.
-    fn allocate(&self, capacity: usize) -> Option<PacketBuffer>;
-
-    /// Number of buffers in use.
-    fn in_use(&self) -> usize;
-}
+use crate::memory::{Handle, SizeClass, cell_bytes, take_small};
+use crate::mempool::Mempool;
+use crate::size::{LARGE_BYTES, SMALL_BYTES};
 
 /// A pool of packet buffers. Clones share the same pool.
 #[derive(Clone)]
@@ -72,17 +49,18 @@ impl BufferPool {
         self.shared.mempool.get().is_some()
     }
 
-    /// Allocates an empty buffer with [`HEADROOM_BYTES`] of headroom and room for at least `capacity` bytes after it;
-    /// `None` when the pool is exhausted or `capacity` is larger than its largest buffer.
+    /// Allocates an empty buffer with [`HEADROOM_BYTES`](crate::HEADROOM_BYTES) of headroom and room for at least
+    /// `capacity` bytes after it; `None` when the pool is exhausted or `capacity` is larger than its largest buffer.
     #[inline]
     pub fn allocate(&self, capacity: usize) -> Option<PacketBuffer> {
         let pool = &self.shared;
         if let Some(mempool) = pool.mempool.get() {
-            return mempool.allocate(capacity);
+            // SAFETY: a buffer may take ownership of each header that a mempool returns.
+            return mempool.allocate(capacity).map(|header| unsafe { PacketBuffer::from_raw(header) });
         }
         let mut header = if capacity <= SMALL_BYTES {
             // A large buffer is used when the small ones have run out.
-            magazine::take_small(pool).or_else(|| pool.take_one(&pool.large))?
+            take_small(pool).or_else(|| pool.take_one(&pool.large))?
         } else if capacity <= LARGE_BYTES {
             pool.take_one(&pool.large)?
         } else {
@@ -115,29 +93,14 @@ impl fmt::Debug for BufferPool {
     }
 }
 
-/// Returns a buffer in ordinary memory to its pool.
-///
-/// # Safety
-/// `header` is the header of a buffer in ordinary memory without other users.
-#[inline]
-pub(crate) unsafe fn give_back(header: NonNull<Header>) {
-    // SAFETY: such a buffer refers to its pool and is counted there.
-    unsafe {
-        let Some(pool) = NonNull::new(header.as_ref().owner.cast::<Shared>().cast_mut()) else { return };
-        if is_small(header) {
-            magazine::give_small(pool, header);
-        } else {
-            give_one(pool, Cell(header));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::ptr::NonNull;
     use std::sync::Arc;
     use std::thread;
 
     use super::*;
+    use crate::raw::Header;
     use crate::testing;
 
     #[test]
@@ -214,8 +177,9 @@ mod tests {
     /// A mempool that is always empty; the test's other reference tells when it is dropped.
     struct Witness(Arc<()>);
 
-    impl Mempool for Witness {
-        fn allocate(&self, _: usize) -> Option<PacketBuffer> {
+    // SAFETY: it returns no headers.
+    unsafe impl Mempool for Witness {
+        fn allocate(&self, _: usize) -> Option<NonNull<Header>> {
             None
         }
 
