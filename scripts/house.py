@@ -18,7 +18,6 @@ FOLDERS = {"core": [], "io": ["core"], "router": ["core", "io"], "p4": ["core", 
 EXCEPTIONS = {("core/engine", "io/disk")}
 # Circles of modules that remain to be removed.
 CIRCLES = {
-    ("core/ebpf", "instruction verify"),
     ("core/engine", "counters engine pcct pipelines schedule trace"),
     ("core/wire", "builder security"),
     ("io/disk", "report shared"),

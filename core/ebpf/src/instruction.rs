@@ -7,7 +7,7 @@
 //! Division by zero gives 0, the remainder of a division by zero is the dividend, and shifts use the distance modulo
 //! the width (RFC 9669, section 4.1).
 
-use crate::verify::Refusal;
+use crate::refusal::Refusal;
 
 /// Length of an encoded instruction in bytes.
 pub const INSTRUCTION_BYTES: usize = 8;

@@ -33,10 +33,12 @@ mod interpret;
 mod native;
 pub mod object_file;
 mod program;
+mod refusal;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod verify;
 
 pub use code::Code;
 pub use program::{Argument, Helper, HelperFunction, Interface, Memory, Returned};
-pub use verify::{Refusal, Verified, verify};
+pub use refusal::Refusal;
+pub use verify::{Verified, verify};

@@ -18,43 +18,14 @@ mod step;
 mod tests;
 mod value;
 
-use std::fmt;
-
-use crate::Interface;
 use crate::instruction::{Instruction, Operation, decode};
+use crate::program::Interface;
+use crate::refusal::Refusal;
 pub use state::STACK_BYTES;
 use state::State;
 
 /// Maximum number of instructions of a program.
 pub const MAX_INSTRUCTIONS: usize = 4096;
-
-/// Reason why a program is refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct Refusal {
-    /// The instruction, counted from 0; `None` for the program as a whole.
-    pub instruction: Option<usize>,
-    /// Description of the fault.
-    pub reason: String,
-}
-
-impl Refusal {
-    pub(crate) fn at(instruction: usize, reason: impl Into<String>) -> Self {
-        Refusal { instruction: Some(instruction), reason: reason.into() }
-    }
-
-    pub(crate) fn whole(reason: impl Into<String>) -> Self {
-        Refusal { instruction: None, reason: reason.into() }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.instruction {
-            Some(instruction) => write!(f, "instruction {instruction}: {}", self.reason),
-            None => f.write_str(&self.reason),
-        }
-    }
-}
 
 /// A program that the verifier has accepted.
 #[derive(Debug, Clone)]
