@@ -19,7 +19,6 @@ EXCEPTIONS = {("core/engine", "io/disk")}
 # Circles of modules that remain to be removed.
 CIRCLES = {
     ("core/engine", "counters engine pcct pipelines schedule trace"),
-    ("core/wire", "builder security"),
     ("io/disk", "report shared"),
     ("io/disk", "device file start"),
     ("io/face", "encapsulation uri"),

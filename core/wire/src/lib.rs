@@ -9,6 +9,7 @@
 
 pub mod announcement;
 pub mod builder;
+pub mod certificate;
 pub mod data;
 mod error;
 pub mod interest;

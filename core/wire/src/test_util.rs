@@ -161,3 +161,24 @@ pub(crate) fn packet(typ: u32, parts: &[&[u8]]) -> Vec<u8> {
     writer.element(typ, &parts.concat());
     writer.into_vec()
 }
+
+/// A directory that is removed when the test ends.
+pub(crate) struct Directory(std::path::PathBuf);
+
+impl Directory {
+    pub(crate) fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("namehop-wire-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("directory");
+        Directory(path)
+    }
+
+    pub(crate) fn file(&self, name: &str) -> std::path::PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

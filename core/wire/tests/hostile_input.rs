@@ -1,10 +1,10 @@
 //! Runs every parser on arbitrary bytes and on damaged packets: it must return, and never panic.
 
 use namehop_wire::builder::InterestSignatureOptions;
+use namehop_wire::certificate::{Certificate, self_signed_certificate};
 use namehop_wire::lp::{LpHeader, LpPacket, NackReason, PitToken, encode_packet};
 use namehop_wire::security::{
-    Certificate, DigestSigner, DigestVerifier, KeySigner, KeyType, PrivateKey, PublicKey, base64,
-    self_signed_certificate, verify_data, verify_interest,
+    DigestSigner, DigestVerifier, KeySigner, KeyType, PrivateKey, PublicKey, base64, verify_data, verify_interest,
 };
 use namehop_wire::tlv::{Reader, frame_length, read_var_number};
 use namehop_wire::{

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use namehop_wire::Name;
-use namehop_wire::security::{
-    Certificate, DigestSigner, HmacSigner, KeySigner, PrivateKey, Signer, load_certificate, load_private_key,
-};
+use namehop_wire::certificate::{Certificate, load_certificate};
+use namehop_wire::security::{DigestSigner, HmacSigner, KeySigner, PrivateKey, Signer, load_private_key};
 
 use crate::failure::Failure;
 

@@ -2,9 +2,8 @@
 
 use std::fs;
 
-use namehop_wire::security::{
-    PrivateKey, PublicKey, Verifier, base64, load_certificate, load_private_key, save_certificate, save_private_key,
-};
+use namehop_wire::certificate::{load_certificate, save_certificate};
+use namehop_wire::security::{PrivateKey, PublicKey, Verifier, base64, load_private_key, save_private_key};
 
 use crate::files::Folder;
 

@@ -2,9 +2,10 @@
 
 use namehop_hash::{HashKey, Lanes, PrefixHashes, hash_group, hash_name, hash_prefixes};
 use namehop_manage::nfd::ControlParameters;
+use namehop_wire::certificate::Certificate;
 use namehop_wire::data::content_type;
 use namehop_wire::lp::LpPacket;
-use namehop_wire::security::{Certificate, DigestSigner, NullSigner};
+use namehop_wire::security::{DigestSigner, NullSigner};
 use namehop_wire::tlv::{Writer, frame_length, read_single_element, types};
 use namehop_wire::{
     Data, DataBuilder, DataHeader, Interest, InterestRewrite, MAX_PACKET_SIZE, Name, NameRef, PrefixAnnouncement,

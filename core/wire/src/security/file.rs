@@ -1,34 +1,13 @@
-//! Keys and certificates in files.
-//!
-//! A certificate file (`.ndncert`) holds the Data in base64. A key file holds PKCS#8 as PEM text
-//! (`-----BEGIN PRIVATE KEY-----`), in bare base64, or in binary form.
+//! Private keys in files: PKCS#8 as PEM text (`-----BEGIN PRIVATE KEY-----`), in bare base64, or in binary form.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-use super::{Certificate, PrivateKey, SecurityError, base64};
+use super::{PrivateKey, SecurityError, base64};
 
 const PEM_BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
 const PEM_END: &str = "-----END PRIVATE KEY-----";
-
-/// Reads a certificate file and returns the packet, which has the form of a certificate.
-///
-/// # Errors
-/// `Io`, `BadText`, `Decode`, `NotCertificate`.
-pub fn load_certificate(path: &Path) -> Result<Vec<u8>, SecurityError> {
-    let packet = base64::decode(&fs::read_to_string(path)?)?;
-    Certificate::decode(&packet)?;
-    Ok(packet)
-}
-
-/// Writes a certificate file.
-///
-/// # Errors
-/// `Io`.
-pub fn save_certificate(path: &Path, packet: &[u8]) -> Result<(), SecurityError> {
-    Ok(fs::write(path, base64::encode_lines(packet))?)
-}
 
 /// Reads a key file.
 ///

@@ -1,8 +1,6 @@
-//! Signing, verifying, keys and certificates (NDN packet specification, signature.rst, signed-interest.rst,
-//! certificate.rst).
+//! Signing, verifying and keys (NDN packet specification, signature.rst, signed-interest.rst).
 
 pub mod base64;
-mod certificate;
 mod der;
 mod file;
 mod key;
@@ -14,10 +12,7 @@ mod tests;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub use certificate::{
-    Certificate, CertificateContents, SELF_ISSUER, issue_certificate, new_key_name, self_signed_certificate,
-};
-pub use file::{load_certificate, load_private_key, save_certificate, save_private_key};
+pub use file::{load_private_key, save_private_key};
 pub use key::{KeyType, PrivateKey, PublicKey};
 pub use signer::{DigestSigner, HmacSigner, KeySigner, NullSigner, Signer};
 pub use verifier::{DigestVerifier, HmacVerifier, Verifier, verify_data, verify_interest};

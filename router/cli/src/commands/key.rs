@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand, ValueEnum};
-use namehop_wire::security::{
-    Certificate, KeySigner, KeyType, PrivateKey, load_certificate, new_key_name, save_certificate, save_private_key,
-    self_signed_certificate, unix_time_ms,
+use namehop_wire::certificate::{
+    Certificate, load_certificate, new_key_name, save_certificate, self_signed_certificate,
 };
+use namehop_wire::security::{KeySigner, KeyType, PrivateKey, save_private_key, unix_time_ms};
 use namehop_wire::{Name, ValidityPeriod};
 use serde::Serialize;
 

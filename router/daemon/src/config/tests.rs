@@ -289,9 +289,8 @@ fn write_certificate(path: &Path) {
 /// Writes both files of `namehop key generate`.
 fn write_key_and_certificate(key_path: &Path, path: &Path) {
     use namehop_wire::ValidityPeriod;
-    use namehop_wire::security::{
-        KeySigner, KeyType, PrivateKey, save_certificate, save_private_key, self_signed_certificate,
-    };
+    use namehop_wire::certificate::{save_certificate, self_signed_certificate};
+    use namehop_wire::security::{KeySigner, KeyType, PrivateKey, save_private_key};
     let key = PrivateKey::generate(KeyType::Ed25519).expect("generated");
     save_private_key(key_path, &key).expect("written");
     let signer = KeySigner::new(key, "/operator/KEY/1".parse().expect("name"));

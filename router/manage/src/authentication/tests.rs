@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 
 use namehop_wire::builder::InterestSignatureOptions;
-use namehop_wire::security::{
-    CertificateContents, DigestSigner, KeySigner, KeyType, PrivateKey, issue_certificate, save_certificate,
-    self_signed_certificate,
-};
+use namehop_wire::certificate::{CertificateContents, issue_certificate, save_certificate, self_signed_certificate};
+use namehop_wire::security::{DigestSigner, KeySigner, KeyType, PrivateKey};
 use namehop_wire::tlv::{Nni, Writer, types};
 use namehop_wire::{
     ComponentRef, Data, Interest, InterestBuilder, Name, PrefixAnnouncement, SignatureInfo, ValidityPeriod,

@@ -10,7 +10,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use namehop_wire::security::{Certificate, PublicKey, SecurityError, Verifier, load_certificate, verify_data};
+use namehop_wire::certificate::{Certificate, load_certificate};
+use namehop_wire::security::{PublicKey, SecurityError, Verifier, verify_data};
 use namehop_wire::{Data, KeyLocator, Name, NameRef, SignatureInfo, ValidityPeriod};
 use thiserror::Error;
 

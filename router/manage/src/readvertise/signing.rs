@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use namehop_wire::Name;
-use namehop_wire::security::{Certificate, KeySigner, SecurityError, load_certificate, load_private_key};
+use namehop_wire::certificate::{Certificate, load_certificate};
+use namehop_wire::security::{KeySigner, SecurityError, load_private_key};
 use thiserror::Error;
 
 /// Why a key cannot sign for a gateway.

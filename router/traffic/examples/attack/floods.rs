@@ -5,9 +5,8 @@ use std::path::Path;
 
 use namehop_wire::Name;
 use namehop_wire::builder::InterestSignatureOptions;
-use namehop_wire::security::{
-    Certificate, DigestSigner, KeySigner, KeyType, PrivateKey, load_certificate, load_private_key,
-};
+use namehop_wire::certificate::{Certificate, load_certificate};
+use namehop_wire::security::{DigestSigner, KeySigner, KeyType, PrivateKey, load_private_key};
 use namehop_wire::tlv::types;
 
 use super::options::{Failure, Options};

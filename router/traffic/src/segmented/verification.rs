@@ -5,9 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use namehop_wire::Data;
-use namehop_wire::security::{
-    Certificate, DigestVerifier, HmacVerifier, SecurityError, Verifier, load_certificate, verify_data,
-};
+use namehop_wire::certificate::{Certificate, load_certificate};
+use namehop_wire::security::{DigestVerifier, HmacVerifier, SecurityError, Verifier, verify_data};
 use namehop_wire::signature::signature_type;
 
 /// Signature verification policy.

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use namehop_packet::FaceId;
+use namehop_wire::certificate::{new_key_name, save_certificate, self_signed_certificate};
 use namehop_wire::lp::LpPacket;
 use namehop_wire::security::{
-    DigestSigner, DigestVerifier, KeySigner, KeyType, PrivateKey, new_key_name, save_certificate, save_private_key,
-    self_signed_certificate, unix_time_ms, verify_interest,
+    DigestSigner, DigestVerifier, KeySigner, KeyType, PrivateKey, save_private_key, unix_time_ms, verify_interest,
 };
 use namehop_wire::{DataBuilder, Interest, KeyLocator, Name, ValidityPeriod};
 

@@ -328,7 +328,8 @@ pub(super) fn key_and_certificate(
     folder: &std::path::Path,
     identity: &str,
 ) -> (namehop_wire::security::KeySigner, std::path::PathBuf) {
-    use namehop_wire::security::{KeySigner, KeyType, PrivateKey, save_certificate, self_signed_certificate};
+    use namehop_wire::certificate::{save_certificate, self_signed_certificate};
+    use namehop_wire::security::{KeySigner, KeyType, PrivateKey};
     let key = PrivateKey::generate(KeyType::Ed25519).expect("a key");
     let signer = KeySigner::new(key, name(&format!("{identity}/KEY/1")));
     let always = namehop_wire::ValidityPeriod { not_before_s: 0, not_after_s: unix_time_ms() };

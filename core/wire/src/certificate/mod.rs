@@ -1,13 +1,19 @@
 //! Certificates (NDN packet specification, certificate.rst): Data named `/<identity>/KEY/<key id>/<issuer
 //! id>/<version>` with a public key as Content.
 
+mod file;
+#[cfg(test)]
+mod tests;
+
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::{PublicKey, SecurityError, Signer, Verifier, verify_data};
 use crate::builder::{BuildError, DataBuilder};
 use crate::data::{Data, content_type};
 use crate::name::{ComponentRef, Name, NameRef};
+use crate::security::{KeySigner, PublicKey, SecurityError, Signer, Verifier, verify_data};
 use crate::signature::{KeyLocator, ValidityPeriod};
+
+pub use file::{load_certificate, save_certificate};
 
 /// Issuer id of self-signed certificates.
 pub const SELF_ISSUER: ComponentRef<'static> = ComponentRef::generic(b"self");
@@ -142,7 +148,7 @@ pub fn issue_certificate(contents: &CertificateContents<'_>, issuer: &dyn Signer
 /// # Errors
 /// As for [`issue_certificate`].
 pub fn self_signed_certificate(
-    signer: &super::KeySigner,
+    signer: &KeySigner,
     version: u64,
     validity_period: ValidityPeriod,
 ) -> Result<Vec<u8>, BuildError> {
