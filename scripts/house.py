@@ -29,7 +29,6 @@ CIRCLES = {
     ("router/setup", "detect plan step"),
     ("p4/compile", "diagnostics source syntax"),
     ("p4/compile", "control p4info stf"),
-    ("p4/compile", "command_line compile_command"),
     ("lab/bench", "policy schedule"),
     (
         "lab/reproduce",

@@ -1,18 +1,19 @@
 //! The program `namehop-p4`, which `namehop p4` executes.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use namehop_switch::ports::PortSpec;
 use serde_json::json;
 
+use crate::common::{Common, print_json, report};
 use crate::compile::{Build, Missing, Sanitize, Speed, Workshop};
 use crate::compile_command::{self, Batch, CompileArgs, batch, compiled};
 use crate::control::{client, profile_client};
 use crate::emit::Options;
-use crate::load::{self, Loaded};
+use crate::load;
 use crate::{bench, run, serve, stf};
 
 /// P4 programs: check, compile, test, run and control them
@@ -165,16 +166,6 @@ fn run_batch(text: &str) -> Result<u32, String> {
     batch(text).map(|batch| if let Batch::Fixed(batch) = batch { batch } else { 0 })
 }
 
-#[derive(Args)]
-pub(crate) struct Common {
-    /// Write JSON to the standard output
-    #[arg(long)]
-    pub json: bool,
-    /// Also search this folder for included files
-    #[arg(long, short = 'I', value_name = "FOLDER")]
-    pub include: Vec<PathBuf>,
-}
-
 /// Runs the program with the arguments of the process.
 pub fn run() -> ExitCode {
     let command = CommandLine::parse().command;
@@ -232,15 +223,6 @@ fn check(file: &Path, common: &Common) -> io::Result<bool> {
         report(&loaded)?;
     }
     Ok(loaded.program.is_some())
-}
-
-pub(crate) fn report(loaded: &Loaded) -> io::Result<()> {
-    loaded.diagnostics.print(&loaded.sources, io::stderr().is_terminal())?;
-    let (errors, warnings) = (loaded.diagnostics.errors(), loaded.diagnostics.warnings());
-    if errors + warnings > 0 {
-        writeln!(io::stderr(), "{errors} errors, {warnings} warnings")?;
-    }
-    Ok(())
 }
 
 #[derive(Clone, Copy)]
@@ -315,10 +297,4 @@ fn measure(programs: &[String], plan: &bench::Plan, json: bool) -> io::Result<bo
         print_json(&results.into())?;
     }
     failed.map_or(Ok(true), Err)
-}
-
-pub(crate) fn print_json(value: &serde_json::Value) -> io::Result<()> {
-    let mut output = io::stdout().lock();
-    serde_json::to_writer_pretty(&mut output, value)?;
-    writeln!(output)
 }

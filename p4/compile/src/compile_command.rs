@@ -8,7 +8,7 @@ use namehop_p4runtime::Message as _;
 use namehop_p4runtime::info::P4Info;
 use serde_json::json;
 
-use crate::command_line::{Common, print_json, report};
+use crate::common::{Common, print_json, report};
 use crate::compile::{self, Build, Compiled, Workshop};
 use crate::emit::{Options, USUAL_BATCH};
 use crate::load::{self, Loaded};

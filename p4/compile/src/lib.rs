@@ -12,6 +12,7 @@
 mod bench;
 mod check;
 pub mod command_line;
+mod common;
 mod compile;
 mod compile_command;
 mod control;
