@@ -27,7 +27,6 @@ CIRCLES = {
     ("router/daemon", "memory_budget ports startup"),
     ("router/manage", "metrics nfd readvertise server"),
     ("router/setup", "detect plan step"),
-    ("p4/compile", "diagnostics source syntax"),
     ("p4/compile", "control p4info stf"),
     ("lab/bench", "policy schedule"),
     (

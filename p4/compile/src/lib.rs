@@ -1,6 +1,6 @@
 //! P4 programs for the v1model architecture: checked, interpreted, compiled to C, run and tested with packets.
 //!
-//! The compiler is a pipeline. The preprocessor turns files and macros into one sequence of tokens (`source`), the
+//! The compiler is a pipeline. The preprocessor turns files and macros into one sequence of tokens (`preprocess`), the
 //! parser into a syntax tree (`syntax`), and the checker into a typed tree (`check`, `tree`). The reference interpreter
 //! runs the typed tree (`interpret`), and test files drive it (`stf`). The typed tree is lowered to an intermediate
 //! representation (`lower`, `ir`), simplified (`optimise`) and emitted as C code (`emit`); the system's C compiler
@@ -26,6 +26,7 @@ mod lower;
 mod optimise;
 mod p4info;
 mod prelude;
+mod preprocess;
 mod run;
 mod serve;
 mod source;

@@ -7,8 +7,8 @@ use std::thread;
 
 use crate::check;
 use crate::diagnostics::Diagnostics;
+use crate::preprocess::{self, Preprocessor};
 use crate::source::Sources;
-use crate::source::preprocess::{self, Preprocessor};
 use crate::syntax::parser;
 use crate::tree::Program;
 

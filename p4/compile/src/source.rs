@@ -1,7 +1,5 @@
 //! The source texts of a program, and positions in them.
 
-pub mod preprocess;
-
 use std::sync::Arc;
 
 /// A range of bytes of one file.
