@@ -28,7 +28,6 @@ CIRCLES = {
     ("router/manage", "metrics nfd readvertise server"),
     ("router/setup", "detect plan step"),
     ("p4/compile", "control p4info stf"),
-    ("lab/bench", "policy schedule"),
     (
         "lab/reproduce",
         "caching context engine_figures engine_tables estimates items links lookups power prefetches programs throughput",

@@ -11,9 +11,10 @@
 //! | [`lpm`] | longest prefix match in three structures over the same prefixes |
 //! | [`fib`] | a FIB with many prefixes: loading, saving, memory, lookups, growth |
 //! | [`disk`] | second tier of the Content Store: storing packets on a disk and reading them |
-//! | [`schedule`] | parameters and results of measurements of the forwarding engine, and their trait |
+//! | [`schedule`] | parameters and results of measurements of the forwarding engine |
 //! | [`sweep`] | parameters and results of measurements over links, and their trait |
 //! | [`policy`] | parameters and results of measurements of the engine with cache policies |
+//! | [`measurements`] | the measurements of the engine, as a trait |
 //! | [`machine`] | properties of the host, and its clock |
 //! | [`progress`] | progress reports of long measurements |
 //!
@@ -31,6 +32,7 @@ pub mod fib;
 pub mod links;
 pub mod lpm;
 pub mod machine;
+pub mod measurements;
 mod median;
 pub mod memory;
 #[cfg(feature = "dpdk")]

@@ -1,8 +1,7 @@
-//! Parameters and results of measurements of the forwarding engine, by schedule, and the trait that measures them.
+//! Parameters and results of measurements of the forwarding engine, by schedule.
 //!
 //! The crate that reproduces published figures depends on these types and not on the engine.
 
-use std::error::Error;
 use std::time::Duration;
 
 use namehop_engine::schedule::ScheduleKind;
@@ -10,8 +9,6 @@ use namehop_store::PolicyKind;
 use serde::{Serialize, Serializer};
 
 use crate::counters::CounterFigures;
-use crate::policy::{BlockFigures, PolicyFigures, PolicyParameters};
-use crate::progress::OnProgress;
 use crate::workload::WorkloadParameters;
 
 /// Parameters of a measurement. Start from [`published`](Self::published) or [`realistic`](Self::realistic).
@@ -320,31 +317,4 @@ impl<T> ByPacket<T> {
 
 fn by_name<S: Serializer>(schedule: &ScheduleKind, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(schedule.name())
-}
-
-/// Measures the forwarding engine.
-pub trait EngineMeasurements {
-    /// Measures each schedule of the parameters; results are in that order.
-    fn measure(
-        &mut self,
-        parameters: &EngineParameters,
-        on_progress: &OnProgress<'_>,
-    ) -> Result<Vec<ScheduleFigures>, Box<dyn Error + Send + Sync>>;
-
-    /// Measures each cache policy of `of`. Returns a list per run, in the order of the policies.
-    fn measure_policies(
-        &mut self,
-        parameters: &EngineParameters,
-        of: &PolicyParameters,
-        on_progress: &OnProgress<'_>,
-    ) -> Result<Vec<Vec<PolicyFigures>>, Box<dyn Error + Send + Sync>>;
-
-    /// Measures the blocks of packet flow with each cache policy. Returns a list per run, in the order of the policies,
-    /// first for the schedule `Naive`, then for `Burst`.
-    fn measure_blocks(
-        &mut self,
-        parameters: &EngineParameters,
-        of: &PolicyParameters,
-        on_progress: &OnProgress<'_>,
-    ) -> Result<Vec<Vec<BlockFigures>>, Box<dyn Error + Send + Sync>>;
 }

@@ -1,8 +1,8 @@
 //! The context of items: settings, instruments, and earlier measurements.
 
 use namehop_bench::machine::Machine;
+use namehop_bench::measurements::EngineMeasurements;
 use namehop_bench::progress::{OnProgress, Progress};
-use namehop_bench::schedule::EngineMeasurements;
 use namehop_bench::sweep::{Sweep, SweepFigures, SweepMeasurements};
 use namehop_engine::schedule::ScheduleKind;
 use namehop_simulate::run::{Outcome, Plan, Source, run};

@@ -2,8 +2,8 @@
 //!
 //! An [`Item`] is one table, figure or estimate. Running it gives a [`Report`]: rows of published values and of this
 //! host's values, one sentence on why they differ, and charts. Items about whole packets need measurements of the
-//! forwarding engine ([`EngineMeasurements`](namehop_bench::schedule::EngineMeasurements)) or of routers between links
-//! ([`SweepMeasurements`](namehop_bench::sweep::SweepMeasurements)); without these they are not listed.
+//! forwarding engine ([`EngineMeasurements`](namehop_bench::measurements::EngineMeasurements)) or of routers between
+//! links ([`SweepMeasurements`](namehop_bench::sweep::SweepMeasurements)); without these they are not listed.
 //!
 //! The type of each value ([`Cell`]) states whether it was published, computed or measured. Measurements are repeated
 //! and shown as the median, least and most of the runs. Each report states its conditions, and what its figures leave

@@ -7,9 +7,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use namehop_bench::counters::CounterFigures;
+use namehop_bench::measurements::EngineMeasurements;
 use namehop_bench::policy::{BlockFigures, PolicyFigures, PolicyParameters};
 use namehop_bench::progress::{OnProgress, Progress};
-use namehop_bench::schedule::{ByPacket, EngineMeasurements, EngineParameters, PacketCosts, ScheduleFigures};
+use namehop_bench::schedule::{ByPacket, EngineParameters, PacketCosts, ScheduleFigures};
 use namehop_model::pipeline::{BackendCycles, LoadLevels, StageCycles};
 use namehop_store::PolicyKind;
 

@@ -62,12 +62,11 @@ use namehop_hash::HashKey;
 use namehop_packet::BufferPool;
 
 use crate::counters::{Counters, CountersUnavailable, Events};
+use crate::measurements::EngineMeasurements;
 use crate::memory::DramFigures;
 use crate::policy::{BlockFigures, PolicyFigures, PolicyParameters};
 use crate::progress::{OnProgress, Progress};
-use crate::schedule::{
-    Buffers, ByPacket, EngineMeasurements, EngineParameters, FloodFigures, FloodParameters, ScheduleFigures,
-};
+use crate::schedule::{Buffers, ByPacket, EngineParameters, FloodFigures, FloodParameters, ScheduleFigures};
 use crate::workload::WorkloadParameters;
 pub use division::{CostSpread, DivisionCase, DivisionFigures};
 pub use error::EngineBenchError;

@@ -1,8 +1,9 @@
 //! Measurements of packets in the forwarding engine, under the published load.
 
 use namehop_bench::counters::CounterFigures;
+use namehop_bench::measurements::EngineMeasurements;
 use namehop_bench::progress::{OnProgress, Progress};
-use namehop_bench::schedule::{ByPacket, EngineMeasurements, EngineParameters, PacketKind, ScheduleFigures};
+use namehop_bench::schedule::{ByPacket, EngineParameters, PacketKind, ScheduleFigures};
 use namehop_engine::schedule::ScheduleKind;
 use namehop_model::pipeline::{BackendCycles, LoadLevels, StageCycles};
 use namehop_store::PolicyKind;

@@ -1,8 +1,9 @@
 //! Measurements of the engine with cache policies: forwarding rate, and cycles of the blocks of packet flow.
 
+use namehop_bench::measurements::EngineMeasurements;
 use namehop_bench::policy::{BlockFigures, PolicyFigures, PolicyParameters};
 use namehop_bench::progress::OnProgress;
-use namehop_bench::schedule::{EngineMeasurements, EngineParameters};
+use namehop_bench::schedule::EngineParameters;
 use namehop_engine::flow::FlowBlock;
 use namehop_engine::schedule::ScheduleKind;
 use namehop_store::PolicyKind;
