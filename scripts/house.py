@@ -26,7 +26,6 @@ CIRCLES = {
     ("router/daemon", "api_token config logging paths state supervise worker"),
     ("router/daemon", "memory_budget ports startup"),
     ("router/manage", "metrics nfd readvertise server"),
-    ("router/setup", "detect plan step"),
     ("p4/compile", "control p4info stf"),
     (
         "lab/reproduce",

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod apply;
+mod boot_files;
 pub mod detect;
 mod findings;
 pub mod plan;

@@ -3,15 +3,9 @@
 use serde::Serialize;
 
 use crate::System;
+use crate::boot_files::{SYSCTL_FILE, tmpfiles_file, udev_file};
 use crate::detect::{HugePagePool, Machine, ModuleState, Nic, Use, VFIO_MODULE, pool_folder};
 use crate::step::Change;
-
-/// File that reserves huge pages of the default size at boot.
-const SYSCTL_FILE: &str = "/etc/sysctl.d/60-namehop.conf";
-/// Prefix of the files for other page sizes; the size follows.
-const TMPFILES_FILE: &str = "/etc/tmpfiles.d/namehop-huge-pages-";
-/// Prefix of the files that bind a card to vfio-pci when the kernel detects it; the PCI address follows.
-const UDEV_FILE: &str = "/etc/udev/rules.d/60-namehop-";
 
 const GIBIBYTE: u64 = 1 << 30;
 /// Memory that default settings use: a cache of 512 MiB, about 230 MiB for packets of ports, and the other tables.
@@ -76,11 +70,6 @@ pub struct Plan {
     pub obstacles: Vec<String>,
     /// Further notes for the user.
     pub notes: Vec<String>,
-}
-
-/// Returns whether plans write this file.
-pub(crate) fn is_own_file(path: &str) -> bool {
-    path == SYSCTL_FILE || path.starts_with(TMPFILES_FILE)
 }
 
 impl Plan {
@@ -174,7 +163,7 @@ impl Plan {
                 "# Huge pages for Namehop; written by 'namehop setup'.\nw {}/nr_hugepages - - - - {pages}\n",
                 pool_folder(page_bytes)
             );
-            self.file(system, format!("{TMPFILES_FILE}{}kB.conf", page_bytes >> 10), text, why);
+            self.file(system, tmpfiles_file(page_bytes), text, why);
         }
     }
 
@@ -221,7 +210,7 @@ impl Plan {
         }
         if wishes.is_permanent {
             let why = "does the same at each boot, before the kernel's driver binds the card";
-            self.file(system, format!("{UDEV_FILE}{}.rules", nic.address), udev_rule(&nic.address), why);
+            self.file(system, udev_file(&nic.address), udev_rule(&nic.address), why);
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::System;
-use crate::plan::is_own_file;
+use crate::boot_files::reserves_huge_pages;
 
 const POOLS: &str = "/sys/kernel/mm/hugepages";
 const NODES: &str = "/sys/devices/system/node";
@@ -121,7 +121,7 @@ pub(super) fn other_settings(system: &System) -> Vec<String> {
             .filter(|name| name.ends_with(".conf"))
             .map(move |name| format!("{folder}/{name}"))
     });
-    let files = folders.chain(["/etc/sysctl.conf".to_owned()]).filter(|file| !is_own_file(file));
+    let files = folders.chain(["/etc/sysctl.conf".to_owned()]).filter(|file| !reserves_huge_pages(file));
     let sets = |file: &String| {
         let text = system.read(file).unwrap_or_default();
         let mut lines = text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';']));
