@@ -22,7 +22,6 @@ CIRCLES = {
     ("io/disk", "report shared"),
     ("io/disk", "device file start"),
     ("io/face", "encapsulation uri"),
-    ("io/face", "link_service registry"),
     ("router/daemon", "api_token config logging paths state supervise worker"),
     ("router/daemon", "memory_budget ports startup"),
     ("router/manage", "metrics nfd readvertise server"),

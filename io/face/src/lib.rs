@@ -34,9 +34,9 @@ pub mod wake;
 
 pub use counters::{FaceCounters, LinkDrop};
 pub use latency::{LatencyHistograms, LatencyRecorder};
-pub use link_service::{DroppedInterest, LinkOptions, LinkService};
+pub use link_service::{DroppedInterest, LinkService};
 pub use log_limit::LogLimit;
-pub use registry::{Face, FaceFlags, FaceParams, FacePersistency, FaceTable, FaceTableError};
+pub use registry::{Face, FaceFlags, FaceParams, FacePersistency, FaceTable, FaceTableError, LinkOptions};
 pub use ring::{Frame, FrameInlet, FrameRing, SocketInlets};
 pub use uri::{FaceUri, FaceUriError};
 pub use wake::Waker;

@@ -6,6 +6,7 @@
 //! faces, but never per packet: the worker keeps its own array.
 
 mod face;
+mod link_options;
 mod params;
 mod pit_tokens;
 #[cfg(test)]
@@ -18,10 +19,10 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use namehop_packet::FaceId;
 
 use crate::counters::LinkDropTotals;
-use crate::link_service::DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES;
 use crate::uri::FaceUri;
 
 pub use face::Face;
+pub use link_options::LinkOptions;
 pub use params::{
     DEFAULT_CONGESTION_THRESHOLD_BYTES, DEFAULT_MARKING_INTERVAL_NS, FaceFlags, FaceParams, FacePersistency,
     FaceUpdate, MIN_MTU_BYTES, RejectedProperties,
@@ -34,6 +35,9 @@ const FIRST_USER_SLOT: usize = FaceId::FIRST_USER.slot();
 /// Number of released slots that are kept unused before the first is reused. So ids stay short and readable while new
 /// slots are left, and arrays indexed by slot stay small.
 const RESTING_SLOTS: usize = 1024;
+
+/// Default limit of partial packets of all faces together: a quarter of a pool of 8,192 large buffers.
+pub const DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES: usize = 2048;
 
 /// Why a face was not inserted into the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -24,8 +24,6 @@ pub const MAX_FRAGMENTS: u64 = 400;
 pub const MAX_PARTIAL_PACKETS: usize = 64;
 /// Time without a new fragment after which a partial packet is dropped, in milliseconds.
 pub const REASSEMBLY_TIMEOUT_MS: u64 = 500;
-/// Default limit of partial packets of all faces together: a quarter of a pool of 8,192 large buffers.
-pub const DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES: usize = 2048;
 
 /// A received fragment.
 #[derive(Debug, Clone, Copy)]

@@ -8,9 +8,10 @@ use namehop_packet::{BufferPool, Incoming, IncomingBurst, LinkFields, PacketBuff
 use namehop_wire::lp::{LpPacket, UsualFrame};
 use namehop_wire::tlv::{read_single_element, types};
 
+use super::LinkService;
 use super::reassembler::{Fragment, Reassembler};
-use super::{LinkOptions, LinkService};
 use crate::counters::LinkDrop;
+use crate::registry::LinkOptions;
 
 /// A received Sequence is remembered for this multiple of this side's own time-out. That is long enough for the peer's
 /// last retransmission, and short enough that a peer that restarts with old numbers is accepted again soon.

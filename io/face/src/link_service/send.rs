@@ -12,10 +12,11 @@ use namehop_wire::lp::{
 };
 use namehop_wire::tlv::{Reader, read_single_element, types};
 
+use super::LinkService;
 use super::fragmenter::FragmentPlan;
 use super::reliability::{Carried, ProtectedFrame};
-use super::{LinkOptions, LinkService};
 use crate::counters::LinkDrop;
+use crate::registry::LinkOptions;
 
 /// Length of an Ack on the wire.
 const ACK_BYTES: usize = 12;

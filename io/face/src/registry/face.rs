@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use namehop_packet::{FaceId, FaceInfo, FaceScope, LinkType};
 use namehop_wire::MAX_PACKET_SIZE;
 
+use super::link_options::LinkOptions;
 use super::params::{FaceFlags, FaceParams, FacePersistency, FaceUpdate, MIN_MTU_BYTES, RejectedProperties};
 use super::pit_tokens::{PitTokenMode, PitTokens};
 use crate::counters::{FaceCounters, LinkDropTotals};
-use crate::link_service::LinkOptions;
 use crate::uri::FaceUri;
 
 const NO_EXPIRATION: u64 = u64::MAX;

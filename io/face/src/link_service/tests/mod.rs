@@ -15,7 +15,7 @@ use namehop_wire::lp::{LpHeader, LpPacket, PitToken, encode_packet};
 
 use super::*;
 use crate::counters::{LinkDrop, WorkerCounters};
-use crate::registry::{FaceFlags, FaceParams, FaceTable};
+use crate::registry::{DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES, FaceFlags, FaceParams, FaceTable};
 use crate::uri::FaceUri;
 
 /// Interest `/A`, nonce 01020304.
