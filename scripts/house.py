@@ -25,7 +25,6 @@ CIRCLES = {
     ("router/daemon", "api_token config logging paths state supervise worker"),
     ("router/daemon", "memory_budget ports startup"),
     ("router/manage", "metrics nfd readvertise server"),
-    ("p4/compile", "control p4info stf"),
     (
         "lab/reproduce",
         "caching context engine_figures engine_tables estimates items links lookups power prefetches programs throughput",

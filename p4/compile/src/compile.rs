@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use namehop_p4runtime::info::P4Info;
 
-use crate::control::describe::describe;
+use crate::describe::describe;
 use crate::emit::quote::Literal;
 use crate::emit::{self, Emitted, Options};
 use crate::interpret::Switch;

@@ -9,7 +9,7 @@ use namehop_p4runtime::info::{
     Preamble, Register, Scope, Spec, StructType, Table, TupleType, TypeInfo, Unit, ValueSet, Width, prefix,
 };
 
-use crate::control::describe::{Description, function};
+use crate::control::description::Description;
 use crate::interpret::Switch;
 use crate::ir::{self, Shape};
 use crate::syntax::ast::StructKind;
@@ -261,7 +261,7 @@ pub fn p4info(
             return Err(format!("two tables have the control-plane name '{path}': give one of them another @name"));
         }
         for (action, listed) in described.actions.iter().zip(&tree.actions) {
-            let id = function(program, control, &listed.action).and_then(|function| function.annotations.id);
+            let id = program.action(control, &listed.action).and_then(|function| function.annotations.id);
             wanted.entry(prefix::ACTION).or_default().insert(&action.path, id);
         }
     }

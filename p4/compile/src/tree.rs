@@ -352,3 +352,25 @@ pub struct Program {
     pub controls: Vec<Control>,
     pub instances: Vec<Instance>,
 }
+
+impl Program {
+    /// The function behind an action of a table of this control.
+    pub fn action(&self, control: usize, target: &Target) -> Option<&Function> {
+        match target {
+            Target::Action(number) => self.controls[control].actions.get(*number),
+            Target::GlobalAction(number) => self.actions.get(*number),
+            _ => None,
+        }
+    }
+}
+
+impl Function {
+    /// The control plane's name of this action, reached by `target` in the instance `path` of a control.
+    pub fn control_name(&self, target: &Target, path: &str) -> String {
+        match &self.annotations.name {
+            Some(name) => name.trim_start_matches('.').to_owned(),
+            None if matches!(target, Target::GlobalAction(_)) => self.name.to_string(),
+            None => format!("{path}.{}", self.name),
+        }
+    }
+}

@@ -8,14 +8,13 @@ use num_bigint::{BigInt, Sign};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::describe::{Description, RegisterDescription};
+use super::description::{Description, RegisterDescription};
 use super::entry;
 use super::live::{Live, at};
 use super::server::Control;
 use super::state::State;
+use crate::entry_text::{integer, resolve};
 use crate::ir::{Leaf, Shape};
-use crate::stf::command::integer;
-use crate::stf::tables::resolve;
 use crate::value;
 
 /// Maximum number of digests in one response.

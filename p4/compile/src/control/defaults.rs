@@ -2,9 +2,9 @@
 
 use super::entry;
 use super::state::{Notes, State, Tables};
+use crate::entry_text;
 use crate::ir::{self, Cells};
 use crate::lower;
-use crate::stf::command;
 use crate::value::Value;
 
 /// Index of a default action in the table's list, and its action data.
@@ -61,7 +61,7 @@ impl<T: Tables> State<T> {
 
     /// Sets the default action of a table: `table action(name:value, …)`.
     pub fn set_default(&mut self, text: &str) -> Result<(), String> {
-        let (table, call) = command::default_action(text)?;
+        let (table, call) = entry_text::default_action(text)?;
         let place = entry::table(&self.description, table)?;
         let described = &self.description.tables[place];
         let path = &described.table.path;

@@ -6,13 +6,12 @@ use num_traits::ToPrimitive;
 
 use namehop_switch::program::Entry;
 
-use super::describe::{Description, TableDescription};
+use super::description::{Description, TableDescription};
 use super::profiles::Reference;
+use crate::entry_text::{ActionCall, EntryText, Number, normal, resolve};
 use crate::interpret::table::{Match, RuntimeEntry};
 use crate::ir;
 use crate::lower;
-use crate::stf::command::{ActionCall, EntryText, Number};
-use crate::stf::tables::{normal, resolve};
 use crate::tree::LARGEST_PRIORITY;
 use crate::value::{self, Value};
 

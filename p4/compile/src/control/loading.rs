@@ -6,13 +6,13 @@ use std::thread;
 
 use namehop_switch::program::{Change, Entry};
 
-use super::describe::Description;
+use super::description::Description;
 use super::entry;
 use super::profiles::Reference;
 use super::rows::identity;
 use super::state::{State, Tables};
+use crate::entry_text;
 use crate::ir;
-use crate::stf::command;
 
 /// Maximum number of faulty lines that are reported.
 const NAMED_LINES: usize = 10;
@@ -114,7 +114,7 @@ impl Part {
 
 /// Parses a line of a text.
 fn entry_of(description: &Description, line: &str) -> Result<(usize, Entry, Option<Reference>), String> {
-    let text = command::entry(line)?;
+    let text = entry_text::entry(line)?;
     if text.action.is_none() {
         return Err("an action is missing".to_owned());
     }

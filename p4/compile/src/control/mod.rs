@@ -1,11 +1,11 @@
-//! Control of a running program: its description (`describe`), entries as text (`entry`), table contents (`state`,
+//! Control of a running program: its description (`description`), entries as text (`entry`), table contents (`state`,
 //! `rows`, `loading`), action profiles (`profiles`, `groups`), default actions (`defaults`), packet replication
 //! (`replication`), and requests over a socket (`server`, `client`).
 
 pub mod cells;
 pub mod client;
 pub mod defaults;
-pub mod describe;
+pub mod description;
 pub mod entry;
 mod groups;
 pub mod live;

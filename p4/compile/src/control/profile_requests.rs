@@ -6,9 +6,8 @@ use serde_json::{Value, json};
 use super::entry;
 use super::profiles::{ActionOf, Group, Member, Refused, Share};
 use super::state::{State, Tables};
+use crate::entry_text::{self, resolve};
 use crate::interpret::table::Match;
-use crate::stf::command;
-use crate::stf::tables::resolve;
 
 impl<T: Tables> State<T> {
     fn profile(&self, name: &str) -> Result<usize, String> {
@@ -18,7 +17,7 @@ impl<T: Tables> State<T> {
 
     /// Parses an action as in the entries of the first table that uses the profile.
     fn action_of(&self, profile: usize, text: &str) -> Result<ActionOf, String> {
-        let call = command::action(text)?;
+        let call = entry_text::action(text)?;
         let described = self.description.tables.iter().find(|table| table.table.profile == Some(profile));
         let described = described.ok_or("no table uses this action profile")?;
         let (place, values) = entry::action(described, &call)?;
@@ -49,7 +48,7 @@ impl<T: Tables> State<T> {
         let what = || format!("value set {}", described.path);
         let mut list = Vec::new();
         for text in members {
-            let values = command::member(text).map_err(|reason| format!("{}: {reason}", what()))?;
+            let values = entry_text::member(text).map_err(|reason| format!("{}: {reason}", what()))?;
             if values.len() != described.fields.len() {
                 return Err(format!("{}: a member must have {} values, as in A,B", what(), described.fields.len()));
             }

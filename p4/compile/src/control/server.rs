@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::cells::{Asked, MeterRates};
-use super::describe::Description;
+use super::description::Description;
 use super::live::Live;
 use super::replication::{Group, Mirror, Replication};
 use super::state::State;

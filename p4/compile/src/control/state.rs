@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, VecDeque};
 use namehop_switch::program::{Change, Entry};
 
 use super::defaults::DefaultEntry;
-use super::describe::Description;
+use super::description::Description;
 use super::entry;
 use super::profiles::{Placed, Profile, Reference};
 use super::rows::{Identity, Rows, identity};
+use crate::entry_text;
 use crate::interpret::table::Match;
 use crate::ir::Cells;
 use crate::lower;
-use crate::stf::command;
 
 /// Tables that can be changed.
 pub trait Tables {
@@ -225,7 +225,7 @@ impl<T: Tables> State<T> {
 
     /// Changes one entry, given as text.
     pub fn change(&mut self, change: Change, text: &str) -> Result<(), String> {
-        let text = command::entry(text)?;
+        let text = entry_text::entry(text)?;
         if text.action.is_none() && change != Change::Delete {
             return Err(format!("the entry of table {} has no action", text.table));
         }

@@ -7,7 +7,7 @@ use namehop_switch::program::{Change, Entry};
 use proptest::prelude::*;
 
 use super::cells::{read_leaf, unpack, write_leaf};
-use super::describe::Description;
+use super::description::Description;
 use super::server::Request;
 use super::state::{State, Tables};
 use crate::emit::Options;

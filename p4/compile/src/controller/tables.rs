@@ -17,7 +17,7 @@ use super::keys::key_match;
 use super::profiles::watched_by_port;
 use super::{Running, bits, place};
 use crate::control::defaults::default_data;
-use crate::control::describe::TableDescription;
+use crate::control::description::TableDescription;
 use crate::control::entry;
 use crate::control::live::Live;
 use crate::control::profiles::{ActionOf, Profile, Reference, SetAction};

@@ -8,7 +8,7 @@ use namehop_p4runtime::info::P4Info;
 use proptest::prelude::*;
 
 use super::tables::Table;
-use crate::control::describe::Description;
+use crate::control::description::Description;
 use crate::control::tests::description;
 
 const ROUTE: &str = "I.route";

@@ -1,13 +1,14 @@
 //! Packet tests of programs: files in the format of p4c's "simple test framework" (STF).
 
 pub mod command;
-pub mod tables;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use command::Command;
 
+use crate::entry_text::resolve;
 use crate::interpret::table::{Match, RuntimeEntry, key_value};
 use crate::interpret::{Object, Sent, Switch};
 use crate::tree::{ExprKind, Program};
@@ -191,7 +192,7 @@ impl<'p> Test<'p> {
     /// An extern instance, by its name or the end of it.
     fn object(&self, name: &str) -> Result<usize, String> {
         let paths: Vec<(String, usize)> = self.switch.extern_paths();
-        let found = tables::resolve(name, paths.iter().map(|(path, _)| &**path))?;
+        let found = resolve(name, paths.iter().map(|(path, _)| &**path))?;
         let place = paths[found].1;
         if self.switch.objects.get(place).is_some() { Ok(place) } else { Err(format!("there is no {name}")) }
     }

@@ -1,30 +1,14 @@
-//! Tables in tests: names may be abbreviated to their ends, and omitted keys match anything.
-
-use std::borrow::Cow;
+//! Tables in tests: omitted keys match anything.
 
 use num_bigint::BigInt;
 
-use super::command::{ActionCall, Number};
 use super::{Operation, Test};
-use crate::control::describe;
+use crate::entry_text::{ActionCall, Number, normal, resolve};
 use crate::interpret::Object;
 use crate::interpret::table::{Match, RuntimeEntry, key_value};
 use crate::tree::{Function, Table, Target};
 use crate::types::Ty;
 use crate::value::{self, Value};
-
-/// The index of a name: an exact match, or the only name with this end.
-pub fn resolve<'n>(name: &str, all: impl Iterator<Item = &'n str> + Clone) -> Result<usize, String> {
-    if let Some(place) = all.clone().position(|other| other == name) {
-        return Ok(place);
-    }
-    let mut found = all.enumerate().filter(|(_, other)| other.ends_with(name));
-    match (found.next(), found.next()) {
-        (Some((place, _)), None) => Ok(place),
-        (Some((_, first)), Some((_, second))) => Err(format!("'{name}' is ambiguous: {first} or {second}")),
-        (None, _) => Err(format!("there is no '{name}'")),
-    }
-}
 
 /// A table that was found by name.
 struct Found<'p> {
@@ -51,7 +35,7 @@ impl<'p> Test<'p> {
     }
 
     fn function(&self, found: &Found<'p>, target: &Target) -> Option<&'p Function> {
-        describe::function(self.program, found.control, target)
+        self.program.action(found.control, target)
     }
 
     /// An action of a table by its name, with arguments for the parameters that the control plane sets.
@@ -59,7 +43,7 @@ impl<'p> Test<'p> {
         let mut names = Vec::new();
         for action in &found.table.actions {
             let function = self.function(found, &action.action).ok_or("an action is missing")?;
-            names.push(describe::action_path(function, &action.action, &found.path));
+            names.push(function.control_name(&action.action, &found.path));
         }
         let place =
             resolve(call.name, names.iter().map(|name| &**name)).map_err(|reason| format!("action: {reason}"))?;
@@ -208,14 +192,4 @@ impl<'p> Test<'p> {
             }
         })
     }
-}
-
-/// Normalizes the spelling of a key: `a$0`, `a[0]`; `h.valid`, `h.$valid$`, `h.isValid()`.
-pub fn normal(name: &str) -> Cow<'_, str> {
-    // Fast path: tables are filled with millions of entries, and few names need a change.
-    if !name.contains(['$', '(', '[', ']']) {
-        return name.into();
-    }
-    let name = name.replace("$valid$", "valid").replace("isValid()", "valid");
-    name.replace('[', "$").replace(']', "").into()
 }
