@@ -23,7 +23,6 @@ CIRCLES = {
     ("io/disk", "device file start"),
     ("io/face", "encapsulation uri"),
     ("router/daemon", "api_token config logging paths state supervise worker"),
-    ("router/daemon", "memory_budget ports startup"),
     ("router/manage", "metrics nfd readvertise server"),
     (
         "lab/reproduce",

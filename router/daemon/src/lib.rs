@@ -5,6 +5,7 @@
 //! | [`config`] | the configuration file |
 //! | [`run`](mod@run) | the router as a process |
 //! | [`memory_budget`] | settings that bound memory, fitted to the available memory |
+//! | `placement` | the number of workers and their CPUs |
 //! | `startup` | creates the parts from the configuration |
 //! | [`worker`] | the workers: between rings, ports and the engine |
 //! | `ports` | links that workers poll themselves, through DPDK |
@@ -40,6 +41,7 @@ pub mod memory_budget;
 mod metrics;
 mod neighbours;
 mod paths;
+mod placement;
 mod port_policy;
 #[cfg_attr(not(feature = "dpdk"), path = "ports_absent.rs")]
 mod ports;

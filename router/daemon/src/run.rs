@@ -39,7 +39,7 @@ use crate::startup::{self, Parts, StartError};
 use crate::supervise::{Supervisor, fault_point};
 use crate::worker::WorkerRings;
 
-use crate::{api_token, command_times, fib_file, logging, metrics, power, restore, worker};
+use crate::{api_token, command_times, fib_file, logging, metrics, placement, power, restore, worker};
 
 /// Most commands that are queued for the socket service.
 const SOCKET_COMMANDS: usize = 256;
@@ -143,7 +143,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         false => None,
     };
     let (socket_commands, socket_inbox) = mpsc::channel(SOCKET_COMMANDS);
-    let processors = startup::processors(&config, workers.len());
+    let processors = placement::processors(&config, workers.len());
     let idling = config.forwarding.idling();
     let (watching_sockets, watching_worker) = (supervisor.clone(), supervisor.clone());
     let forwarding = thread::Builder::new()

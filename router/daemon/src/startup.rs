@@ -34,12 +34,12 @@ use crate::config::{AutoNumber, Config, OriginText, Trust};
 use crate::descriptors::{connections_for, raise_limit};
 use crate::memory_budget::Bounds;
 use crate::paths::{self, NoUsablePath};
+use crate::placement::worker_count;
 use crate::ports::{PortContext, PortService};
 use crate::state::{Journal, SavedState, StateError};
 use crate::supervise::Supervisor;
 use crate::worker::{Handover, Worker, WorkerHandles, WorkerRings};
 
-pub use workers::{engine_settings, processors, worker_count};
 use workers::{inlet, lookahead, port_set, rings, start_disk};
 
 /// One in this many small buffers may be queued on congested ports, so that the others stay available.
@@ -186,7 +186,7 @@ pub fn build(config: &Config, bounds: &Bounds, supervisor: &Supervisor) -> Resul
     let lookahead = lookahead(config.forwarding.lookahead);
     let (mut workers, mut handles, mut port_controls) = (Vec::new(), Vec::new(), Vec::new());
     for (number, rings) in rings.iter().enumerate() {
-        let settings = EngineConfig { lookahead, ..engine_settings(config, bounds, number, count) };
+        let settings = EngineConfig { lookahead, ..bounds.of_engine(config, number, count) };
         let engine = Engine::new(settings, fib.reader(), pool.clone(), key)?;
         let (mut port_set, port_control) = port_set(config, &faces, &event_sender, &wakers[number]);
         port_set.limit_queues(bounds.small_buffers / QUEUED_SHARE / count);

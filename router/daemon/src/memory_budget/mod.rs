@@ -4,6 +4,7 @@
 //! at `"auto"` at the same fraction of the way from its least to its usual value: the largest fraction at which
 //! everything fits. Configured values are kept. This module only calculates; [`host`] reads the available memory.
 
+mod engine;
 pub mod host;
 mod need;
 mod report;
@@ -11,7 +12,7 @@ mod report;
 mod tests;
 
 use crate::config::Config;
-use crate::startup::worker_count;
+use crate::placement::worker_count;
 use host::HostMemory;
 use need::Need;
 

@@ -4,7 +4,6 @@ use namehop_packet::BufferPool;
 
 use super::Bounds;
 use crate::config::Config;
-use crate::startup::engine_settings;
 
 /// Program, heap, threads and HTTP server of a router without traffic.
 const BASE_BYTES: usize = 20 << 20;
@@ -40,7 +39,7 @@ pub struct Need {
 /// Returns the maximum memory for each purpose with these bounds, largest first.
 pub fn needs(config: &Config, bounds: &Bounds, workers: usize) -> Vec<Need> {
     let Bounds { small_buffers, large_buffers, max_faces, max_routes, .. } = *bounds;
-    let of_engine = engine_settings(config, bounds, 0, workers).memory();
+    let of_engine = bounds.of_engine(config, 0, workers).memory();
     let of_all = |bytes: usize| bytes.saturating_mul(workers);
     let buffers = BufferPool::bytes_for(small_buffers, large_buffers);
     let ports = if config.has_ports() { PORTS_BYTES.saturating_add(buffers) } else { 0 };
@@ -76,7 +75,7 @@ pub fn needs(config: &Config, bounds: &Bounds, workers: usize) -> Vec<Need> {
 /// Returns the maximum memory in bytes, without tables on reserved huge pages, which have room for `pool_bytes`.
 pub(super) fn total(config: &Config, bounds: &Bounds, workers: usize, pool_bytes: usize) -> usize {
     let all = needs(config, bounds, workers).iter().map(|need| need.bytes).fold(0, usize::saturating_add);
-    let tables = engine_settings(config, bounds, 0, workers).memory();
+    let tables = bounds.of_engine(config, 0, workers).memory();
     let on_pool = (tables.total() - tables.measurements).saturating_mul(workers).min(pool_bytes);
     all - on_pool
 }

@@ -1,4 +1,4 @@
-//! The settings of workers: their number, their CPUs, their rings, and their shares of limited resources.
+//! The parts of workers: their rings, their ports, and their shares of the second tier.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,47 +21,13 @@ use namehop_table::MemorySpeed;
 use namehop_wire::Name;
 use namehop_wire::lp::UsualFrame;
 
-use crate::config::{AutoNumber, Config, ContentStoreDisk, Processor};
-use crate::memory_budget::Bounds;
-use crate::worker::{Worker, WorkerRings, share, usable_processors};
+use crate::config::{AutoNumber, Config, ContentStoreDisk};
+use crate::worker::{Worker, WorkerRings};
 
-/// Most workers with `workers = "auto"`: the memory for tables is divided among them.
-const MAX_AUTO_WORKERS: usize = 8;
-/// Minimum PIT capacity of one worker.
-const MIN_PIT_CAPACITY: usize = 64;
 /// Capacity of the rings between sockets and worker, in frames: some milliseconds of traffic at full speed.
 const SOCKET_RING_FRAMES: usize = 8192;
 /// Capacity of the rings between worker and control thread, in frames.
 const CONTROL_RING_FRAMES: usize = 4096;
-
-/// Returns the number of workers. With `"auto"` and without ports it is one, which suffices for the traffic of sockets
-/// and costs least.
-pub fn worker_count(config: &Config) -> usize {
-    match config.forwarding.workers {
-        AutoNumber::Number(count) => count,
-        AutoNumber::Auto if config.has_ports() => {
-            let usable = usable_processors().map_or(1, |processors| processors.len());
-            (usable.saturating_sub(1)).clamp(1, MAX_AUTO_WORKERS)
-        }
-        AutoNumber::Auto => 1,
-    }
-}
-
-/// Returns the CPU of each worker: first the configured ones, then the last usable ones. CPUs are shared only if there
-/// are too few.
-pub fn processors(config: &Config, workers: usize) -> Vec<Processor> {
-    let listed = &config.forwarding.processors;
-    if listed.is_empty() && workers == 1 {
-        return vec![config.ports.worker_processor];
-    }
-    // The first CPUs serve interrupts and everything else.
-    let usable = usable_processors().unwrap_or_default();
-    let mut others: Vec<usize> = usable.into_iter().rev().filter(|number| !listed.contains(number)).collect();
-    if others.is_empty() {
-        others.clone_from(listed);
-    }
-    listed.iter().copied().chain(others.into_iter().cycle()).map(Processor::Number).take(workers).collect()
-}
 
 /// Creates the rings of each worker.
 pub(super) fn rings(workers: usize) -> Vec<WorkerRings> {
@@ -113,32 +79,6 @@ pub(super) fn port_set(
         config.faces.self_learning,
         Duration::from_secs(config.ports.idle_timeout_s),
     )
-}
-
-/// Returns the settings of one of `workers` engines, which share the limits.
-pub fn engine_settings(config: &Config, bounds: &Bounds, worker: usize, workers: usize) -> EngineConfig {
-    let (forwarding, store) = (&config.forwarding, &config.content_store);
-    let part = |total| share(total, worker, workers);
-    let cs = store.cs_config(part(bounds.capacity_packets), part(bounds.capacity_bytes));
-    EngineConfig {
-        worker: worker as u8,
-        pit_capacity: part(bounds.pit_capacity).max(MIN_PIT_CAPACITY),
-        pit_memory_bytes: part(bounds.pit_memory_bytes),
-        new_timers: bounds.new_timers,
-        cs,
-        reserved_packets: part(bounds.reserved_packets),
-        dead_nonce_capacity: part(bounds.dead_nonce_capacity),
-        unsolicited: store.unsolicited,
-        accept_unasked_data: forwarding.accept_unasked_data,
-        dead_nonce_lifetime_ms: forwarding.dead_nonce_list_lifetime_ms,
-        default_hop_limit: forwarding.default_hop_limit,
-        producer_regions: forwarding.producer_regions.iter().map(|region| region.0.clone()).collect(),
-        max_name_bytes: forwarding.max_name_bytes,
-        long_name_bytes_per_s: forwarding.long_name_bytes_per_s / workers as u64,
-        max_lifetime_ms: forwarding.max_interest_lifetime_ms,
-        measurement_capacity: part(bounds.measurement_capacity).max(1),
-        ..EngineConfig::default()
-    }
 }
 
 /// Starts the second tier of the Content Store, and gives each worker its part. Erases the prefixes in `erased` again,

@@ -1,0 +1,36 @@
+//! The number of workers and their CPUs.
+
+use crate::config::{AutoNumber, Config, Processor};
+use crate::worker::usable_processors;
+
+/// Most workers with `workers = "auto"`: the memory for tables is divided among them.
+const MAX_AUTO_WORKERS: usize = 8;
+
+/// Returns the number of workers. With `"auto"` and without ports it is one, which suffices for the traffic of sockets
+/// and costs least.
+pub fn worker_count(config: &Config) -> usize {
+    match config.forwarding.workers {
+        AutoNumber::Number(count) => count,
+        AutoNumber::Auto if config.has_ports() => {
+            let usable = usable_processors().map_or(1, |processors| processors.len());
+            (usable.saturating_sub(1)).clamp(1, MAX_AUTO_WORKERS)
+        }
+        AutoNumber::Auto => 1,
+    }
+}
+
+/// Returns the CPU of each worker: first the configured ones, then the last usable ones. CPUs are shared only if there
+/// are too few.
+pub fn processors(config: &Config, workers: usize) -> Vec<Processor> {
+    let listed = &config.forwarding.processors;
+    if listed.is_empty() && workers == 1 {
+        return vec![config.ports.worker_processor];
+    }
+    // The first CPUs serve interrupts and everything else.
+    let usable = usable_processors().unwrap_or_default();
+    let mut others: Vec<usize> = usable.into_iter().rev().filter(|number| !listed.contains(number)).collect();
+    if others.is_empty() {
+        others.clone_from(listed);
+    }
+    listed.iter().copied().chain(others.into_iter().cycle()).map(Processor::Number).take(workers).collect()
+}
