@@ -1,6 +1,6 @@
 //! Faces and links: the connection of the forwarding engine to the network.
 //!
-//! * [`uri`]: the textual addresses of faces.
+//! * [`uri`]: the textual addresses of faces, and [`address`]: addresses on links.
 //! * [`registry`]: the faces that exist, with their properties and [`counters`], shared by all threads.
 //! * [`ring`] and [`wake`]: transport of frames between the input/output threads and the workers.
 //! * [`link_service`]: NDNLPv2 on one face: between frames and network-layer packets.
@@ -13,6 +13,7 @@
 //! * [`log_limit`]: rate limit for log lines that other hosts can cause.
 #![forbid(unsafe_code)]
 
+pub mod address;
 pub mod capture;
 pub mod counters;
 pub mod encapsulation;

@@ -16,7 +16,7 @@ mod tests;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-use crate::encapsulation::Vni;
+use crate::address::Vni;
 
 pub use driver::PortDriver;
 pub use options::PortOptions;

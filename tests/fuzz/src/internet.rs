@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use namehop_face::encapsulation::{FacePeer, Framing, VlanId};
+use namehop_face::address::VlanId;
+use namehop_face::encapsulation::{FacePeer, Framing};
 use namehop_face::port::{FaceRecords, PortId, PortNetwork, PortOutput, PortParams, PortSet, face_params};
 use namehop_face::registry::{Face, FaceFlags, FaceTable};
 use namehop_face::wake::Waker;

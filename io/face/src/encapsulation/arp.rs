@@ -2,7 +2,8 @@
 
 use std::net::Ipv4Addr;
 
-use super::ethernet::{MIN_FRAME_BYTES, MacAddress, is_group};
+use super::ethernet::MIN_FRAME_BYTES;
+use crate::address::{MacAddress, is_group};
 use crate::counters::LinkDrop;
 
 /// Ethernet type.

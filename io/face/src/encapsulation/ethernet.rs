@@ -5,6 +5,7 @@
 use namehop_packet::{BufferPool, PacketBuffer};
 
 use super::{Peer, Received, pad, prepend};
+use crate::address::{MacAddress, is_group};
 use crate::counters::LinkDrop;
 use crate::peers::endpoint_number;
 
@@ -20,14 +21,6 @@ pub const MIN_FRAME_BYTES: usize = 60;
 /// source have the same offsets.
 const SOURCE: usize = 6;
 const TYPE: usize = 12;
-
-/// A hardware address.
-pub type MacAddress = [u8; 6];
-
-/// Whether the address is that of a multicast group (or the broadcast address).
-pub const fn is_group(address: &MacAddress) -> bool {
-    address[0] & 1 == 1
-}
 
 /// An Ethernet header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

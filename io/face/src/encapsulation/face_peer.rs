@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
-use super::ethernet::{MacAddress, NDN_GROUP};
+use super::ethernet::NDN_GROUP;
 use super::ip::{IPV4_BYTES, IPV6_BYTES, to_v6};
 use super::udp::{Ends, Header, UDP_BYTES};
-use super::vxlan::{self, VXLAN_BYTES, Vni};
-use super::{Framing, Peer, VlanId, entropy};
+use super::vxlan::{self, VXLAN_BYTES};
+use super::{Framing, Peer, entropy};
+use crate::address::{MacAddress, VlanId, Vni};
 use crate::peers::{PeerAddress, mix};
 use crate::uri::{DEFAULT_PORT, FaceUri, Host, HostPort, IpFamily, PortOptions};
 

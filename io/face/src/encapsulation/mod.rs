@@ -41,17 +41,18 @@ pub(crate) mod vxlan;
 use namehop_packet::{BufferPool, PacketBuffer};
 use namehop_wire::tlv::frame_length;
 
+use crate::address::{MacAddress, VlanId, is_group};
 use crate::counters::LinkDrop;
 use crate::peers::PeerAddress;
 use crate::uri::{FaceUri, PortOptions};
 
-pub use ethernet::{ETHERTYPE_NDN, HEADER_BYTES, MIN_FRAME_BYTES, MacAddress, NDN_GROUP, is_group};
+pub use ethernet::{ETHERTYPE_NDN, HEADER_BYTES, MIN_FRAME_BYTES, NDN_GROUP};
 pub use face_peer::{FacePeer, InternetPeer, SourcePort, Tunnel};
 pub(crate) use face_peer::{Flow, InternetKey, udp_header_bytes};
 pub(crate) use last_datagram::LastDatagram;
 pub use neighbour_discovery::solicitation_group;
-pub use vlan::{VLAN_HEADER_BYTES, VlanId};
-pub use vxlan::{PORT as VXLAN_PORT, Vni};
+pub use vlan::VLAN_HEADER_BYTES;
+pub use vxlan::PORT as VXLAN_PORT;
 
 /// Frame format of a link. A [`Header`] is the format of the frames of one face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

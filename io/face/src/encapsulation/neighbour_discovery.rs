@@ -5,8 +5,9 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use namehop_packet::Checksum;
 
-use super::ethernet::{HEADER_BYTES as ETHERNET_BYTES, MacAddress, is_group};
+use super::ethernet::HEADER_BYTES as ETHERNET_BYTES;
 use super::ip::{Datagram, ETHERTYPE_IPV6, IPV6_BYTES, PROTOCOL_ICMPV6, pseudo_header, v6_header};
+use crate::address::{MacAddress, is_group};
 use crate::counters::LinkDrop;
 
 /// Types of ICMPv6.

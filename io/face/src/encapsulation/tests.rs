@@ -13,6 +13,7 @@ use super::udp::{self, Ends, Header};
 use super::vlan::Carried;
 
 use super::*;
+use crate::address::Vni;
 
 const HERE: MacAddress = [2, 0, 0, 0, 0, 1];
 const THERE: MacAddress = [2, 0, 0, 0, 0, 2];

@@ -11,13 +11,14 @@ use std::ops::Range;
 
 use namehop_packet::{BufferPool, Checksum, PacketBuffer};
 
-use super::ethernet::{MIN_FRAME_BYTES, MacAddress};
+use super::ethernet::MIN_FRAME_BYTES;
 use super::ip::{
     Datagram, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IPV4_BYTES, IPV6_BYTES, PROTOCOL_UDP, pseudo_header, to_v6, v4_header,
     v6_header,
 };
-use super::vlan::{self, MIN_VLAN_FRAME_BYTES, VLAN_HEADER_BYTES, VlanId};
+use super::vlan::{self, MIN_VLAN_FRAME_BYTES, VLAN_HEADER_BYTES};
 use super::{pad, prepend, vxlan};
+use crate::address::{MacAddress, VlanId};
 use crate::counters::LinkDrop;
 
 /// Length of a UDP header.

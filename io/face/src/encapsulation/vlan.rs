@@ -3,13 +3,11 @@
 //! As in the kernel, the tag does not count in the MTU of an interface: tagged frames may be four bytes longer. So it
 //! does not reduce the MTU of a face.
 
-use std::fmt;
-use std::num::NonZeroU16;
-
 use namehop_packet::{BufferPool, PacketBuffer};
 
-use super::ethernet::{ETHERTYPE_NDN, HEADER_BYTES, MIN_FRAME_BYTES, MacAddress, ethertype, peer_address};
+use super::ethernet::{ETHERTYPE_NDN, HEADER_BYTES, MIN_FRAME_BYTES, ethertype, peer_address};
 use super::{Peer, Received, pad, prepend};
+use crate::address::{MacAddress, VlanId};
 use crate::counters::LinkDrop;
 
 /// Ethernet type of tagged frames.
@@ -26,33 +24,6 @@ const TAG_TYPE: usize = 12;
 const TYPE: usize = 16;
 /// The identifier bits of a tag. The others are a priority, which is 0 in sent frames and ignored in received ones.
 pub(super) const IDENTIFIER_BITS: u16 = 0x0FFF;
-/// The largest identifier; 4095 is reserved.
-const MAX_IDENTIFIER: u16 = 4094;
-
-/// Identifier of a VLAN: 1 to 4094.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct VlanId(NonZeroU16);
-
-impl VlanId {
-    /// Returns the VLAN with this identifier; `None` if it is out of range.
-    pub const fn new(identifier: u16) -> Option<VlanId> {
-        match NonZeroU16::new(identifier) {
-            Some(identifier) if identifier.get() <= MAX_IDENTIFIER => Some(VlanId(identifier)),
-            _ => None,
-        }
-    }
-
-    /// Returns the identifier.
-    pub const fn get(self) -> u16 {
-        self.0.get()
-    }
-}
-
-impl fmt::Display for VlanId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// An Ethernet header with a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,9 +2,8 @@
 //!
 //! A header of eight bytes contains the network identifier (VNI); the Ethernet header of the inner frame follows.
 
-use std::fmt;
-
-use super::ethernet::{self, ETHERTYPE_NDN, HEADER_BYTES as ETHERNET_BYTES, MacAddress, is_group};
+use super::ethernet::{self, ETHERTYPE_NDN, HEADER_BYTES as ETHERNET_BYTES};
+use crate::address::{MacAddress, Vni, is_group};
 use crate::counters::LinkDrop;
 
 /// UDP port of VXLAN (IANA).
@@ -16,36 +15,12 @@ const VNI_HEADER_BYTES: usize = 8;
 pub(crate) const INNER_SOURCE: usize = VNI_HEADER_BYTES + 6;
 /// The flag "VNI valid". Other bits are ignored.
 const HAS_VNI: u8 = 0x08;
-/// The largest identifier: 24 bits.
-const MAX_VNI: u32 = 0xFF_FFFF;
-
-/// Identifier of a virtual network: 0 to 16,777,215.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Vni(u32);
-
-impl Vni {
-    /// Returns the network with this identifier; `None` if it is out of range.
-    pub const fn new(identifier: u32) -> Option<Vni> {
-        if identifier <= MAX_VNI { Some(Vni(identifier)) } else { None }
-    }
-
-    /// Returns the identifier.
-    pub const fn get(self) -> u32 {
-        self.0
-    }
-}
-
-impl fmt::Display for Vni {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// Returns the headers of frames in a network, from one inner address to another.
 pub(crate) fn header(vni: Vni, destination: &MacAddress, source: &MacAddress) -> [u8; VXLAN_BYTES] {
     let mut header = [0; VXLAN_BYTES];
     header[0] = HAS_VNI;
-    let [_, vni @ ..] = vni.0.to_be_bytes();
+    let [_, vni @ ..] = vni.get().to_be_bytes();
     header[4..7].copy_from_slice(&vni);
     header[VNI_HEADER_BYTES..INNER_SOURCE].copy_from_slice(destination);
     header[INNER_SOURCE..INNER_SOURCE + 6].copy_from_slice(source);
@@ -81,5 +56,5 @@ pub(crate) fn read(datagram: &[u8], local: &MacAddress) -> Result<Received, Link
     if !is_group(&destination) && destination != *local || is_group(&source) {
         return Err(LinkDrop::ForeignFrame);
     }
-    Ok(Received { vni: Vni(u32::from_be_bytes([0, *a, *b, *c])), source })
+    Ok(Received { vni: Vni::from_be_bytes([*a, *b, *c]), source })
 }

@@ -16,8 +16,9 @@ use super::bypass::Bypass;
 use super::queues::{Follower, Share};
 use super::single::Port;
 use super::{FaceRecords, PortId, PortParams, PortSet};
+use crate::address::MacAddress;
 use crate::counters::LinkDrop;
-use crate::encapsulation::{FacePeer, MacAddress};
+use crate::encapsulation::FacePeer;
 use crate::registry::Face;
 use crate::wake::Waker;
 

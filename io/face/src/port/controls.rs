@@ -11,7 +11,8 @@ use namehop_packet::{FaceId, PortQueue};
 use super::change::{PortControl, WorkerSilent};
 use super::queues::Share;
 use super::{PortId, PortParams};
-use crate::encapsulation::{FacePeer, MacAddress};
+use crate::address::MacAddress;
+use crate::encapsulation::FacePeer;
 use crate::registry::Face;
 
 /// The queues of a port in order. Each goes to another worker.

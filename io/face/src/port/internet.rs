@@ -18,13 +18,14 @@ use namehop_packet::{BufferPool, FaceId, PacketBuffer, Timestamp};
 
 use super::neighbour::{Due, Neighbour};
 use super::network::PortNetwork;
+use crate::address::{MacAddress, VlanId};
 use crate::counters::{LinkDrop, LinkDropCounters};
 use crate::encapsulation::arp::{self, ETHERTYPE_ARP};
 use crate::encapsulation::ip::{ETHERTYPE_IPV4, ETHERTYPE_IPV6};
 use crate::encapsulation::udp::Header;
 use crate::encapsulation::vlan::{self, Carried};
 use crate::encapsulation::{
-    Flow, InternetKey, InternetPeer, LastDatagram, MacAddress, SourcePort, Tunnel, VlanId, entropy, neighbour_discovery,
+    Flow, InternetKey, InternetPeer, LastDatagram, SourcePort, Tunnel, entropy, neighbour_discovery,
 };
 use crate::peers::PeerTable;
 use crate::registry::Face;

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use namehop_packet::{PacketBuffer, Timestamp};
 
-use crate::encapsulation::MacAddress;
+use crate::address::MacAddress;
 
 /// Time for which an answer is valid. Then the known host is asked again, while packets are still sent to it.
 const REACHABLE_MS: u64 = 30_000;

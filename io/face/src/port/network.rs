@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use crate::encapsulation::VlanId;
+use crate::address::VlanId;
 use crate::uri::{DEFAULT_PORT, FaceUri, Host};
 
 /// An address of a port with its prefix length, which determines the neighbours on the link: `192.0.2.1/24`.

@@ -5,7 +5,8 @@ use std::fmt;
 use namehop_packet::{LinkType, PortQueue};
 
 use super::PortNetwork;
-use crate::encapsulation::{FacePeer, Framing, MacAddress, Peer};
+use crate::address::MacAddress;
+use crate::encapsulation::{FacePeer, Framing, Peer};
 use crate::registry::{FaceParams, FacePersistency};
 use crate::uri::FaceUri;
 

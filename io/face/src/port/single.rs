@@ -11,8 +11,9 @@ use super::queues::Share;
 use super::send_queue::SendQueue;
 use super::strangers::PortStrangers;
 use super::{FaceHeader, FaceRecords, PortNetwork, PortParams};
+use crate::address::{MacAddress, VlanId};
 use crate::encapsulation::vlan::Carried;
-use crate::encapsulation::{Header, LastDatagram, MacAddress, Peer, VlanId};
+use crate::encapsulation::{Header, LastDatagram, Peer};
 use crate::peers::PeerTable;
 use crate::wait_watch::WaitWatch;
 

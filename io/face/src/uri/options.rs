@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use super::FaceUriError;
 use super::display::Hardware;
 use super::parse::{Parser, is_of_one_device};
-use crate::encapsulation::VlanId;
+use crate::address::VlanId;
 
 /// Options after the port in the local URI of a face: `?vlan=7&ip=192.0.2.1&port=6363`. All but the VLAN are for UDP
 /// and VXLAN faces; omitted ones follow from the port's addresses.

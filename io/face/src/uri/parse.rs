@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::driver::is_pci_address;
 use super::{FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES, MemifRole, PortDriver};
-use crate::encapsulation::{Vni, is_group};
+use crate::address::{Vni, is_group};
 
 const EXPECTED_SCHEME: &str = "one of udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, dev, pci, tap, xdp, pcap, udp4+dev, \
      udp6+dev, ws, wss, wsclient, internal, null, contentstore, memif, vxlan4, vxlan6, followed by ://";

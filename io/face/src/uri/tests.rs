@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use proptest::prelude::*;
 
 use super::*;
-use crate::encapsulation::VlanId;
+use crate::address::VlanId;
 
 /// (text, its normal spelling, canonical)
 const ACCEPTED: &[(&str, &str, bool)] = &[

@@ -2,7 +2,8 @@
 //! change. On the stripped path frames have no NDNLPv2 header.
 
 use namehop_engine::schedule::Schedule;
-use namehop_face::encapsulation::{ETHERTYPE_NDN, HEADER_BYTES, MacAddress};
+use namehop_face::address::MacAddress;
+use namehop_face::encapsulation::{ETHERTYPE_NDN, HEADER_BYTES};
 use namehop_packet::PacketBuffer;
 use namehop_wire::lp::LpPacket;
 use namehop_wire::tlv::{Writer, types};

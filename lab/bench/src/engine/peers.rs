@@ -3,7 +3,7 @@
 //! In sorted traffic the peers of the first link are consumers, and the peers of the second link are producers. In
 //! mixed traffic all peers are both: names requested by a peer of one link are served by a peer of the other link.
 
-use namehop_face::encapsulation::MacAddress;
+use namehop_face::address::MacAddress;
 use namehop_face::registry::FaceTable;
 use namehop_packet::FaceId;
 

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use namehop_face::encapsulation::VlanId;
+use namehop_face::address::VlanId;
 use namehop_face::port::PortNetwork;
 use namehop_face::registry::places_of_strangers;
 use namehop_face::uri::{FaceUri, PortDriver};

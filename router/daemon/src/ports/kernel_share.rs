@@ -3,7 +3,7 @@
 
 use namehop_dpdk::losses::Losses;
 use namehop_dpdk::tap::TapPort;
-use namehop_face::encapsulation::MacAddress;
+use namehop_face::address::MacAddress;
 use namehop_face::port::PortId;
 use tracing::{info, warn};
 

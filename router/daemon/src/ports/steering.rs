@@ -2,7 +2,8 @@
 //! queue.
 
 use namehop_dpdk::steering::{Flow, Origin};
-use namehop_face::encapsulation::{FacePeer, InternetPeer, Peer, SourcePort, Tunnel, VXLAN_PORT, VlanId};
+use namehop_face::address::VlanId;
+use namehop_face::encapsulation::{FacePeer, InternetPeer, Peer, SourcePort, Tunnel, VXLAN_PORT};
 use namehop_face::registry::Face;
 use tracing::{debug, info};
 

@@ -10,7 +10,8 @@ use namehop_dpdk::memif::{Memif, MemifPort, MemifRole, MemifService, prepare_soc
 use namehop_dpdk::packet_socket::{MAX_FRAME_BYTES, PacketPort};
 use namehop_dpdk::wanted::Wanted;
 use namehop_dpdk::xdp::XdpPort;
-use namehop_face::encapsulation::{Framing, HEADER_BYTES, MacAddress, Peer};
+use namehop_face::address::MacAddress;
+use namehop_face::encapsulation::{Framing, HEADER_BYTES, Peer};
 use namehop_face::uri::{self, FaceUri, PortDriver};
 use namehop_packet::{BufferPool, PortQueue};
 use namehop_wire::MAX_PACKET_SIZE;

@@ -7,6 +7,7 @@ use std::ops::Range;
 use namehop_packet::{PacketBuffer, Timestamp};
 
 use super::Internet;
+use crate::address::{MacAddress, is_group};
 use crate::counters::LinkDrop;
 use crate::encapsulation::arp::Arp;
 use crate::encapsulation::ip::{
@@ -15,7 +16,7 @@ use crate::encapsulation::ip::{
 use crate::encapsulation::neighbour_discovery::{self, ADVERTISEMENT, Message, SOLICITATION, solicited_node};
 use crate::encapsulation::vlan::{self, Carried};
 use crate::encapsulation::vxlan::{self, VXLAN_BYTES};
-use crate::encapsulation::{Flow, InternetKey, MacAddress, icmp, is_group, udp};
+use crate::encapsulation::{Flow, InternetKey, icmp, udp};
 use crate::port::neighbour::{Heard, Neighbour};
 use crate::port::single::Arrival;
 

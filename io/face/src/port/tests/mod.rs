@@ -19,8 +19,9 @@ use namehop_packet::{BufferPool, PacketBuffer, PortQueue, Timestamp};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
+use crate::address::{MacAddress, VlanId};
 use crate::counters::LinkDrop;
-use crate::encapsulation::{ETHERTYPE_NDN, FacePeer, Framing, MIN_FRAME_BYTES, MacAddress, NDN_GROUP, Peer, VlanId};
+use crate::encapsulation::{ETHERTYPE_NDN, FacePeer, Framing, MIN_FRAME_BYTES, NDN_GROUP, Peer};
 use crate::registry::{Face, FaceFlags, FaceTable};
 use crate::ring::Frame;
 use crate::socket::FaceEvent;
