@@ -23,10 +23,6 @@ CIRCLES = {
     ("io/disk", "device file start"),
     ("router/daemon", "api_token config logging paths state supervise worker"),
     ("router/manage", "metrics nfd readvertise server"),
-    (
-        "lab/reproduce",
-        "caching context engine_figures engine_tables estimates items links lookups power prefetches programs throughput",
-    ),
 }
 
 

@@ -9,8 +9,7 @@ use namehop_simulate::run::{Outcome, Plan, Source, run};
 use namehop_table::table_memory_by_pages;
 use namehop_traffic::workload::{Workload, WorkloadShape};
 
-use crate::caching::compared;
-use crate::items::{ITEMS, Item, Needs};
+use crate::compared_policies::compared;
 use crate::measured::engine::{self, ScheduleRuns};
 use crate::measured::memory::{self, Dram};
 use crate::measured::policies::Policies;
@@ -81,31 +80,6 @@ impl<'a> Context<'a> {
             swept: Vec::new(),
             on_progress,
         }
-    }
-
-    /// Returns the items for which the instruments are available.
-    pub fn items(&self) -> impl Iterator<Item = &'static Item> + use<> {
-        let Instruments { engine, links, programs } = &self.instruments;
-        let (engine, links, programs) = (engine.is_some(), links.is_some(), programs.is_some());
-        ITEMS.iter().filter(move |item| match item.needs {
-            Needs::Nothing => true,
-            Needs::Engine => engine,
-            Needs::Links => links,
-            Needs::Programs => programs,
-        })
-    }
-
-    /// Runs the item with this identifier.
-    pub fn run(&mut self, id: &str) -> Result<Report, ReproduceError> {
-        let item = self.items().find(|item| item.id == id).ok_or_else(|| ReproduceError::Unknown(id.to_owned()))?;
-        let mut report = (item.run)(self)?;
-        report.id = item.id;
-        report.title = item.title;
-        report.source = item.source;
-        for chart in &mut report.charts {
-            chart.name.insert_str(0, item.id);
-        }
-        Ok(report)
     }
 
     pub(crate) fn has_engine(&self) -> bool {

@@ -1,6 +1,6 @@
-//! The list of tables, figures and estimates.
+//! The list of tables, figures and estimates, and how a context runs them.
 
-use crate::context::Context;
+use crate::context::{Context, Instruments};
 use crate::report::Report;
 use crate::{
     ReproduceError, caching, engine_figures, engine_tables, estimates, links, lookups, power, prefetches, programs,
@@ -160,3 +160,30 @@ pub(crate) const ITEMS: &[Item] = items![
     "p4-trie", Programs, "IPv6 with a plain and with a compressed trie",
         "APSys (2017), 4.6", programs::trie;
 ];
+
+impl Context<'_> {
+    /// Returns the items for which the instruments are available.
+    pub fn items(&self) -> impl Iterator<Item = &'static Item> + use<> {
+        let Instruments { engine, links, programs } = &self.instruments;
+        let (engine, links, programs) = (engine.is_some(), links.is_some(), programs.is_some());
+        ITEMS.iter().filter(move |item| match item.needs {
+            Needs::Nothing => true,
+            Needs::Engine => engine,
+            Needs::Links => links,
+            Needs::Programs => programs,
+        })
+    }
+
+    /// Runs the item with this identifier.
+    pub fn run(&mut self, id: &str) -> Result<Report, ReproduceError> {
+        let item = self.items().find(|item| item.id == id).ok_or_else(|| ReproduceError::Unknown(id.to_owned()))?;
+        let mut report = (item.run)(self)?;
+        report.id = item.id;
+        report.title = item.title;
+        report.source = item.source;
+        for chart in &mut report.charts {
+            chart.name.insert_str(0, item.id);
+        }
+        Ok(report)
+    }
+}

@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod caching;
+mod compared_policies;
 mod context;
 mod engine_figures;
 mod engine_tables;

@@ -2,8 +2,9 @@
 
 use namehop_model::cache::filter_false_positives;
 
-use super::{ARITHMETIC, COUNTERS, web_model};
+use super::{ARITHMETIC, web_model};
 use crate::ReproduceError;
+use crate::compared_policies::COUNTERS;
 use crate::context::Context;
 use crate::published;
 use crate::report::{Cell, Chart, ChartKind, Column, Report, Row, Series};

@@ -5,8 +5,9 @@ use namehop_simulate::run::Outcome;
 use namehop_store::PolicyKind;
 use namehop_traffic::workload::{WorkloadKind, WorkloadShape};
 
-use super::{CAPACITY, compared, web_model};
+use super::{CAPACITY, web_model};
 use crate::ReproduceError;
+use crate::compared_policies::compared;
 use crate::context::Context;
 use crate::published::{self, Published};
 use crate::report::{Cell, Chart, ChartKind, Column, Report, Row, Series};
