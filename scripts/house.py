@@ -21,7 +21,6 @@ CIRCLES = {
     ("core/engine", "counters engine pcct pipelines schedule trace"),
     ("io/disk", "report shared"),
     ("io/disk", "device file start"),
-    ("router/daemon", "api_token config logging paths state supervise worker"),
     ("router/manage", "metrics nfd readvertise server"),
 }
 

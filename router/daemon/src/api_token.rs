@@ -5,19 +5,19 @@
 //! can be changed over HTTP.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use namehop_manage::http::ApiToken;
 use nix::unistd::geteuid;
 use ring::rand::{SecureRandom, SystemRandom};
-use thiserror::Error;
 use tracing::{info, warn};
 
 use crate::config::{AutoPath, Config};
 use crate::paths;
 use crate::state::{open, sibling};
+use crate::token_file::{TokenError, TokenFile, read, token_in};
 
 /// Extension of the created file, appended to the path of the state file.
 const ENDING: &str = "api-token";
@@ -25,26 +25,6 @@ const ENDING: &str = "api-token";
 const MODE: u32 = 0o600;
 /// Random bytes of a created token; the file holds them as hexadecimal digits.
 const RANDOM_BYTES: usize = 32;
-/// Shortest and longest token, in characters.
-const MIN_CHARACTERS: usize = 16;
-const MAX_CHARACTERS: usize = 1024;
-
-/// A token and its file.
-#[derive(Debug)]
-pub struct TokenFile {
-    /// The token.
-    pub token: ApiToken,
-    /// Its file.
-    pub path: PathBuf,
-}
-
-/// The reason why a token cannot be used.
-#[derive(Debug, Error)]
-#[error("cannot use the API token in {}: {reason}", path.display())]
-pub struct TokenError {
-    path: PathBuf,
-    reason: String,
-}
 
 /// Returns the configured token, or a created one. `None` if the router should create one and cannot.
 ///
@@ -73,36 +53,6 @@ pub fn of(config: &Config) -> Result<Option<TokenFile>, TokenError> {
             Ok(None)
         }
     }
-}
-
-/// Reads the token in a configured file.
-///
-/// # Errors
-/// The file cannot be read, or does not hold a token.
-pub fn read(path: &Path) -> Result<String, TokenError> {
-    let fault = |reason: String| TokenError { path: path.to_owned(), reason };
-    let file = fs::File::open(path).map_err(|error| fault(format!("{error}; correct the path or its permissions")))?;
-    let text = read_text(file).map_err(|error| fault(format!("{error}; it must be a file with one line of text")))?;
-    checked(&text).ok_or_else(|| {
-        fault(format!(
-            "it must hold one line of {MIN_CHARACTERS} to {MAX_CHARACTERS} letters, digits and punctuation characters, \
-             without spaces; `openssl rand -hex 32` creates a suitable token"
-        ))
-    })
-}
-
-fn read_text(file: fs::File) -> io::Result<String> {
-    let mut text = String::new();
-    file.take(MAX_CHARACTERS as u64 + 2).read_to_string(&mut text)?;
-    Ok(text)
-}
-
-/// Returns the token in the text of a file, if valid.
-fn checked(text: &str) -> Option<String> {
-    let token = text.trim_ascii();
-    let is_token =
-        (MIN_CHARACTERS..=MAX_CHARACTERS).contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic());
-    is_token.then(|| token.to_owned())
 }
 
 /// Returns the token that the router created earlier, if it is still secret; else a new one.
@@ -140,7 +90,7 @@ fn kept(path: &Path) -> io::Result<Option<String>> {
     let file = open(path, false)?;
     let found = file.metadata()?;
     let is_ours_alone = found.uid() == geteuid().as_raw() && found.mode() & 0o077 == 0;
-    Ok(if is_ours_alone { checked(&read_text(file)?) } else { None })
+    if is_ours_alone { token_in(file) } else { Ok(None) }
 }
 
 #[cfg(test)]

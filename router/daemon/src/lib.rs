@@ -19,6 +19,9 @@
 //! | [`power`] | power of the host, measured or estimated |
 //! | `port_policy` | the ports that commands may open |
 //! | `restore` | applies configured and saved settings |
+//! | `token_file` | files that hold the token of the HTTP API |
+//! | `file_access` | whether this user can read and create files |
+//! | `log_filter` | levels of log lines per module, as text |
 //! | `supervise` | signals, and ending the router when a part fails |
 //! | `fib_file` | FIB entries from a file |
 //! | [`state`] | the state that survives a restart |
@@ -34,7 +37,9 @@ mod control;
 mod descriptors;
 mod faulty_strategies;
 mod fib_file;
+mod file_access;
 mod latency;
+mod log_filter;
 mod log_writer;
 mod logging;
 pub mod memory_budget;
@@ -52,6 +57,7 @@ mod saving;
 mod startup;
 pub mod state;
 mod supervise;
+mod token_file;
 pub mod worker;
 
 pub use run::{RunError, RunOptions, run};

@@ -27,7 +27,6 @@ use namehop_manage::http::{BoundHttp, HttpServer};
 use namehop_manage::server::{ControlPlane, Management};
 use namehop_packet::{BufferPool, FaceId};
 
-use crate::api_token::TokenFile;
 use crate::balancing::Balancing;
 use crate::config::{self, Config, ConfigError};
 use crate::control::Control;
@@ -37,6 +36,7 @@ use crate::port_policy::PortPolicy;
 use crate::saving::Saving;
 use crate::startup::{self, Parts, StartError};
 use crate::supervise::{Supervisor, fault_point};
+use crate::token_file::TokenFile;
 use crate::worker::WorkerRings;
 
 use crate::{api_token, command_times, fib_file, logging, metrics, placement, power, restore, worker};
@@ -144,7 +144,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
     };
     let (socket_commands, socket_inbox) = mpsc::channel(SOCKET_COMMANDS);
     let processors = placement::processors(&config, workers.len());
-    let idling = config.forwarding.idling();
+    let idling = worker::Idling::of(&config.forwarding);
     let (watching_sockets, watching_worker) = (supervisor.clone(), supervisor.clone());
     let forwarding = thread::Builder::new()
         .name("forwarding".to_owned())

@@ -29,7 +29,6 @@ use namehop_packet::{BufferPool, FaceId, FaceScope};
 use namehop_table::{HugePages, PageKind, Readiness, make_memory_ready_ahead, table_memory, table_memory_by_pages};
 use namehop_wire::Name;
 
-use crate::api_token::TokenError;
 use crate::config::{AutoNumber, Config, OriginText, Trust};
 use crate::descriptors::{connections_for, raise_limit};
 use crate::memory_budget::Bounds;
@@ -38,6 +37,7 @@ use crate::placement::worker_count;
 use crate::ports::{PortContext, PortService};
 use crate::state::{Journal, SavedState, StateError};
 use crate::supervise::Supervisor;
+use crate::token_file::TokenError;
 use crate::worker::{Handover, Worker, WorkerHandles, WorkerRings};
 
 use workers::{inlet, lookahead, port_set, rings, start_disk};

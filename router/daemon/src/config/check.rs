@@ -13,7 +13,7 @@ use namehop_wire::{MAX_PACKET_SIZE, Name};
 
 use super::fault::Fault;
 use super::{AutoPath, Config, StaticFace};
-use crate::logging;
+use crate::log_filter::parse_filter;
 
 /// Longest path of a Unix socket in bytes: `sun_path` of unix(7) without its final zero.
 const MAX_SOCKET_PATH_BYTES: usize = 107;
@@ -23,7 +23,7 @@ impl Config {
     pub(super) fn first_fault(&self) -> Option<Fault> {
         self.range_fault()
             .or_else(|| self.unix_fault())
-            .or_else(|| Some(Fault::new("log.level", logging::parse_filter(&self.log.level).err()?)))
+            .or_else(|| Some(Fault::new("log.level", parse_filter(&self.log.level).err()?)))
             .or_else(|| {
                 let metrics = &self.metrics;
                 let anywhere = metrics.enabled && !metrics.listen.ip().is_loopback() && metrics.listen.port() == 0;

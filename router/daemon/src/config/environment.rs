@@ -20,7 +20,7 @@ use namehop_wire::security::SecurityError;
 
 use super::fault::Fault;
 use super::{AutoPath, Config, Trust};
-use crate::{api_token, paths};
+use crate::{file_access, token_file};
 
 impl Config {
     /// Returns the first thing that is missing or that this user may not use.
@@ -110,7 +110,7 @@ impl Config {
     fn path_fault(&self) -> Option<Fault> {
         if let (true, AutoPath::Path(path)) = (self.faces.unix.enabled, &self.faces.unix.path) {
             let is_other = fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket());
-            let message = match paths::obstacle(path) {
+            let message = match file_access::obstacle(path) {
                 None if is_other => {
                     Some(format!("{} exists and is not a socket; remove it, or choose another path", path.display()))
                 }
@@ -122,7 +122,7 @@ impl Config {
         }
         match &self.state.file {
             AutoPath::Path(file) if self.state.enabled => {
-                let message = paths::state_obstacle(file)?;
+                let message = file_access::state_obstacle(file)?;
                 Some(Fault::with_key("state.file", &message))
             }
             _ => None,
@@ -132,7 +132,7 @@ impl Config {
     fn token_fault(&self) -> Option<Fault> {
         match &self.api.token_file {
             AutoPath::Path(file) if self.api.enabled && self.metrics.enabled => {
-                Some(Fault::with_key("api.token_file", &api_token::read(file).err()?.to_string()))
+                Some(Fault::with_key("api.token_file", &token_file::read(file).err()?.to_string()))
             }
             _ => None,
         }

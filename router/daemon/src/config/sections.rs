@@ -4,7 +4,6 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +19,6 @@ use namehop_table::HugePages;
 use super::automatic::{AutoNumber, AutoPath, AutoSize};
 use super::trust::TrustAnchor;
 use super::values::{ByteSize, NameText, PortText, UriText, address, as_text, persistency};
-use crate::worker::Idling;
 
 /// `[log]`
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -115,17 +113,6 @@ impl Default for Forwarding {
             lookahead: AutoNumber::Auto,
             small_buffers: AutoNumber::Auto,
             large_buffers: AutoNumber::Auto,
-        }
-    }
-}
-
-impl Forwarding {
-    /// Returns how workers behave while there is nothing to do.
-    pub fn idling(&self) -> Idling {
-        Idling {
-            always_polls: self.always_poll,
-            poll_for: Duration::from_micros(self.poll_us),
-            longest_pause: Duration::from_micros(self.longest_pause_us),
         }
     }
 }

@@ -16,7 +16,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::geteuid;
 use tracing::warn;
 
-use crate::paths::is_full_or_read_only;
+use crate::file_access::is_full_or_read_only;
 
 /// Extension of the temporary file of a new journal.
 const TEMPORARY: &str = "new";

@@ -15,7 +15,7 @@ use super::files::{self, Span, Temporary};
 use super::format::{StateError, header_line, line_of, read};
 use super::record::{Record, SavedState, identity};
 use super::rewrite::{Rewriting, rewrite};
-use crate::paths::is_full_or_read_only;
+use crate::file_access::is_full_or_read_only;
 
 /// The open state file.
 #[derive(Debug)]

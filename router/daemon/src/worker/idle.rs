@@ -10,6 +10,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::config::Forwarding;
+
 /// How a worker with its own thread behaves while there is nothing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Idling {
@@ -19,6 +21,17 @@ pub struct Idling {
     pub poll_for: Duration,
     /// Longest sleep of a worker with ports that cannot wake it.
     pub longest_pause: Duration,
+}
+
+impl Idling {
+    /// Returns what the configuration says.
+    pub fn of(forwarding: &Forwarding) -> Idling {
+        Idling {
+            always_polls: forwarding.always_poll,
+            poll_for: Duration::from_micros(forwarding.poll_us),
+            longest_pause: Duration::from_micros(forwarding.longest_pause_us),
+        }
+    }
 }
 
 /// Longest time to poll before sleeping: a few times the cost of falling asleep and waking up.

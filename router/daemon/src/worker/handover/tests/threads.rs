@@ -2,7 +2,7 @@
 
 use tokio::time::{sleep, timeout};
 
-use super::super::super::{WorkerHandles, serve};
+use super::super::super::{Idling, WorkerHandles, serve};
 use super::*;
 use crate::config::{Config, Processor};
 
@@ -50,7 +50,7 @@ fn commands_reach_all_workers_and_packets_their_owners_while_workers_fall_asleep
         handles.shutdown();
     };
     let processors = vec![Processor::Auto; WORKERS];
-    let idling = Config::default().forwarding.idling();
+    let idling = Idling::of(&Config::default().forwarding);
     let (served, ()) = runtime.block_on(async { tokio::join!(serve(workers, processors, idling), commands) });
     served.expect("threads");
     assert_eq!(bench.sent().len(), ROUNDS);
