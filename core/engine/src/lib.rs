@@ -17,6 +17,7 @@
 //! | [`dead_nonce_list`], [`timer`] | detection of looping Interests; the timer wheel |
 //! | [`trace`] | decisions about single packets, traced on an operator's request |
 //! | [`flow`] | a clock for the blocks of the published packet flow |
+//! | [`second_tier`] | interface of a second tier of the Content Store, which a disk implements |
 //! | `scope` | scope prefixes: `/localhost`, `/localhop` |
 //! | [`counters`] | packet counters, with drops by reason |
 
@@ -31,6 +32,7 @@ mod pcct;
 mod pipelines;
 pub mod schedule;
 mod scope;
+pub mod second_tier;
 pub mod strategy;
 pub mod timer;
 pub mod trace;

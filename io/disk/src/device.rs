@@ -9,7 +9,8 @@ use std::io;
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::Path;
 
-use crate::file::{OpenError, failure, open_for_us};
+use crate::lock::open_locked;
+use crate::open_error::{OpenError, failure};
 
 /// Bytes at the start of a device that are zeros if it is empty.
 const HEAD_BYTES: u64 = 2 << 20;
@@ -104,7 +105,7 @@ fn open_device(path: &Path) -> Result<(File, u64), OpenError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failure(path, error)),
         _ => return Err(OpenError::NotADevice(path.to_owned())),
     }
-    open_for_us(path, true)
+    open_locked(path, true)
 }
 
 #[cfg(test)]

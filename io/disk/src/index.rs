@@ -7,6 +7,7 @@
 //! Nothing is removed when the log overwrites a record: an entry with an overwritten position is invalid and is
 //! replaced first. In a full line the oldest entry is replaced.
 
+use namehop_engine::second_tier::RecordLocation;
 use namehop_table::{CacheLine, CacheLines, PageRequest, TableError};
 
 use crate::format::MAX_RECORD_SLOTS;
@@ -38,14 +39,6 @@ impl Extent {
     pub(crate) fn is_live(&self, position: u64) -> bool {
         position < self.cursor && self.cursor - position <= self.slots
     }
-}
-
-/// Location of a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Located {
-    pub(crate) position: u64,
-    pub(crate) slots: usize,
-    pub(crate) may_be_fresh: bool,
 }
 
 /// The index; see the module's description.
@@ -90,7 +83,7 @@ impl Index {
 
     /// Returns the record of a name, unless the log has overwritten it.
     #[inline]
-    pub(crate) fn find(&self, hash: u64, extent: Extent) -> Option<Located> {
+    pub(crate) fn find(&self, hash: u64, extent: Extent) -> Option<RecordLocation> {
         let entries = &self.lines[self.line(hash)].0;
         let of_name = entries.iter().filter(|&&entry| has_tag(entry, hash));
         of_name.filter_map(|&entry| locate(entry, extent)).max_by_key(|located| located.position)
@@ -98,7 +91,7 @@ impl Index {
 
     /// Stores the record of a name, replacing an older one of the same name. Returns `false` if it evicted a valid
     /// entry of another name.
-    pub(crate) fn insert(&mut self, hash: u64, new: Located, extent: Extent) -> bool {
+    pub(crate) fn insert(&mut self, hash: u64, new: RecordLocation, extent: Extent) -> bool {
         let line = self.line(hash);
         let entries = &mut self.lines[line].0;
         // Replacement order: an entry of the same name first, then invalid entries, then the oldest.
@@ -136,7 +129,7 @@ impl Index {
     }
 }
 
-fn encode(hash: u64, located: Located) -> u64 {
+fn encode(hash: u64, located: RecordLocation) -> u64 {
     tag(hash)
         | u64::from(located.may_be_fresh) << FRESH_SHIFT
         | (located.slots as u64) << SLOTS_SHIFT
@@ -145,11 +138,11 @@ fn encode(hash: u64, located: Located) -> u64 {
 
 /// Decodes an entry; `None` if it is empty or its record was overwritten.
 #[inline]
-fn locate(entry: u64, extent: Extent) -> Option<Located> {
+fn locate(entry: u64, extent: Extent) -> Option<RecordLocation> {
     let slots = entry >> SLOTS_SHIFT & ((1 << SLOTS_BITS) - 1);
     // The last position before the cursor with these low bits.
     let back = extent.cursor.wrapping_sub(1).wrapping_sub(entry) & POSITION_MASK;
     let position = extent.cursor.checked_sub(1 + back)?;
     let is_live = slots != 0 && extent.is_live(position);
-    is_live.then_some(Located { position, slots: slots as usize, may_be_fresh: entry >> FRESH_SHIFT & 1 == 1 })
+    is_live.then_some(RecordLocation { position, slots: slots as usize, may_be_fresh: entry >> FRESH_SHIFT & 1 == 1 })
 }

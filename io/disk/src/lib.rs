@@ -5,7 +5,8 @@
 //! many slots as it needs, after a header with its position in the log and a checksum. So small packets waste little,
 //! the disk gets long writes, and the oldest record is always overwritten next.
 //!
-//! Each worker has a [`DiskTier`]: an index in memory from the hashes of names to positions, buffers that gather
+//! Each worker has a [`DiskTier`], which implements the engine's interface of a second tier
+//! ([`SecondTier`](namehop_engine::second_tier::SecondTier)): an index in memory from the hashes of names to positions, buffers that gather
 //! packets to write, and rings to the one thread that owns the file (`server`). All work of a worker is bounded,
 //! allocates nothing and makes no system call except to wake that thread, at most once per poll iteration. When the
 //! disk is slow, the buffers run out; then packets are neither written nor looked up, which is counted.
@@ -19,10 +20,12 @@
 //! | `index` | from hashes of names to positions |
 //! | `erased` | prefixes with erased Data |
 //! | `shared` | state that workers and the disk thread share: positions, state, counters |
-//! | `tier`, `tier::reads`, `tier::erasures` | the workers' side |
-//! | `messages`, `report` | messages between the two sides; counters |
-//! | `file`, `device` | opening the file: ownership, size, lock; foreign contents of a block device |
+//! | `tier` | the workers' side: reads, the log, erasures |
+//! | `messages` | messages between the two sides |
+//! | `settings`, `open_error` | settings; errors of opening the file |
+//! | `file`, `lock`, `device` | opening the file: ownership and size; its lock; foreign contents of a block device |
 //! | `storage` | reading and writing by io_uring, or by threads where that is not allowed |
+//! | `start` | starting and stopping the disk thread |
 //! | `server`, `lateness`, `scan` | the disk thread: requests, faults, a slow disk, the contents after a restart |
 
 #![forbid(unsafe_code)]
@@ -33,10 +36,12 @@ mod file;
 mod format;
 mod index;
 mod lateness;
+mod lock;
 mod messages;
-mod report;
+mod open_error;
 mod scan;
 mod server;
+mod settings;
 mod shared;
 mod start;
 mod storage;
@@ -47,11 +52,9 @@ mod tests;
 mod tier;
 
 pub use device::{DeviceContents, clear_device, inspect_device};
-pub use file::OpenError;
 pub use format::SLOT_BYTES;
-pub use messages::ReadId;
-pub use report::{DiskReport, DiskStatus, TierCounters};
+pub use open_error::OpenError;
 pub use server::Worker;
-pub use shared::DiskState;
-pub use start::{DiskCache, DiskSettings, ErasureWatch, MAX_CAPACITY_BYTES, MIN_CAPACITY_BYTES};
-pub use tier::{DiskTier, Finished, Located, Reading};
+pub use settings::{DiskSettings, MAX_CAPACITY_BYTES, MIN_CAPACITY_BYTES};
+pub use start::{DiskCache, ErasureWatch};
+pub use tier::DiskTier;

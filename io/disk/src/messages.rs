@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use namehop_engine::second_tier::ReadId;
 use namehop_packet::Timestamp;
 
 use crate::erased::Erased;
@@ -10,22 +11,9 @@ use crate::index::Index;
 /// Number of write buffers, of 128 KiB each.
 pub(crate) const RUNS: usize = 32;
 /// Maximum number of reads of a worker in flight.
-pub(crate) const READS: usize = 256;
+pub(crate) const READS: usize = ReadId::COUNT;
 /// Capacity of each ring: room for all buffers and the message that is sent once.
 pub(crate) const RING_PLACES: usize = RUNS + READS + 8;
-/// Id of a read in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ReadId(pub(crate) u16);
-
-impl ReadId {
-    /// Maximum number of reads in flight; ids are below it.
-    pub const COUNT: usize = READS;
-
-    /// Returns the id as an index.
-    pub fn index(self) -> usize {
-        self.0.into()
-    }
-}
 
 /// Consecutive records of the log, to be written.
 #[derive(Debug)]

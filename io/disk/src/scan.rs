@@ -7,12 +7,13 @@
 use std::ops::Range;
 use std::time::Instant;
 
+use namehop_engine::second_tier::RecordLocation;
 use namehop_hash::{HashKey, hash_name};
 use namehop_wire::DataHeader;
 
 use crate::erased::Erased;
 use crate::format::{CHUNK_SLOTS, Kind, Record, SLOT_BYTES, decode, slots_of};
-use crate::index::{Extent, Index, Located};
+use crate::index::{Extent, Index};
 
 /// Slots of a piece. No record crosses a chunk boundary, so none crosses a piece boundary.
 const PIECE_SLOTS: u64 = 8 * CHUNK_SLOTS;
@@ -110,7 +111,7 @@ impl Scan {
                 let hash = hash_name(&self.key, name);
                 if index.find(hash, extent).is_none_or(|known| known.position < record.position) {
                     let may_be_fresh = record.fresh_until_ms > 0;
-                    index.insert(hash, Located { position: record.position, slots, may_be_fresh }, extent);
+                    index.insert(hash, RecordLocation { position: record.position, slots, may_be_fresh }, extent);
                     self.records += 1;
                 }
             }

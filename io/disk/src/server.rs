@@ -18,6 +18,7 @@ use compio_runtime::time::sleep;
 use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
+use namehop_engine::second_tier::{ReadId, TierState};
 use namehop_hash::HashKey;
 use namehop_packet::Timestamp;
 use namehop_table::{HandoverReceiver, HandoverSender};
@@ -29,7 +30,7 @@ use crate::index::Index;
 use crate::lateness::Lateness;
 use crate::messages::{Body, FromDisk, RING_PLACES, Request, Run, ToDisk};
 use crate::scan::{OwnerOf, Scan};
-use crate::shared::{DiskState, Shared, count};
+use crate::shared::{Shared, count};
 use crate::storage::Storage;
 
 /// Duration after which a request stalls the disk.
@@ -86,7 +87,7 @@ enum Task {
     },
     Read {
         client: usize,
-        id: crate::messages::ReadId,
+        id: ReadId,
         position: u64,
     },
     Scan,
@@ -185,7 +186,7 @@ impl<S: Storage> Server<S> {
             client.publish();
         }
         // A worker that sees this state finds the index in its ring.
-        self.shared.set_state(DiskState::Working);
+        self.shared.set_state(TierState::Working);
     }
 
     fn scan_on(&mut self, mut scan: Scan, buffer: Vec<u8>, now: Instant) {
@@ -262,7 +263,7 @@ impl<S: Storage> Server<S> {
             client.from_worker.receive(RING_PLACES, |message| received.push((number, message)));
         }
         let worked = !received.is_empty();
-        let is_working = self.shared.state() == DiskState::Working;
+        let is_working = self.shared.state() == TierState::Working;
         for (client, message) in received.drain(..) {
             match message {
                 ToDisk::Write(run) if is_working => self.write(client, run, time),
@@ -357,7 +358,7 @@ impl<S: Storage> Server<S> {
                         .is_some_and(|bytes| Superblock::decode(bytes).is_ok_and(|found| found.life == self.life))
                 });
                 if is_ours {
-                    self.shared.set_state(DiskState::Working);
+                    self.shared.set_state(TierState::Working);
                     self.retry_at = None;
                     info!("the disk cache works again");
                 } else {
@@ -401,7 +402,7 @@ impl<S: Storage> Server<S> {
         if self.retry_at.is_none() {
             warn!(%error, "the disk cache has failed: Data is cached in memory only; retrying in {} s", RETRY.as_secs());
         }
-        self.shared.set_state(DiskState::Failed);
+        self.shared.set_state(TierState::Failed);
         self.retry_at = Some(now + RETRY);
     }
 
@@ -411,19 +412,19 @@ impl<S: Storage> Server<S> {
         let oldest = self.since.first_key_value().map(|(_, &since)| since);
         let is_late = oldest.is_some_and(|since| now.saturating_duration_since(since) >= STALL);
         match self.shared.state() {
-            DiskState::Working if is_late => {
+            TierState::Working if is_late => {
                 count(&self.shared.counters.stalls, 1);
-                self.shared.set_state(DiskState::Stalled);
+                self.shared.set_state(TierState::Stalled);
                 warn!(
                     "the disk has not responded for {} s: Data is cached in memory only until it responds",
                     STALL.as_secs()
                 );
             }
-            DiskState::Stalled if !is_late => {
-                self.shared.set_state(DiskState::Working);
+            TierState::Stalled if !is_late => {
+                self.shared.set_state(TierState::Working);
                 info!("the disk responds again");
             }
-            DiskState::Failed if self.retry_at.is_some_and(|at| now >= at) && self.since.is_empty() => {
+            TierState::Failed if self.retry_at.is_some_and(|at| now >= at) && self.since.is_empty() => {
                 self.retry_at = Some(now + RETRY);
                 let probing = self.storage.read(vec![0; SUPERBLOCK_BYTES], SUPERBLOCK_BYTES, 0);
                 self.begin(Task::Probe, probing, now);

@@ -1,51 +1,14 @@
 //! State that workers and the disk thread share: the extent of the log, the state of the disk, and counters.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence};
 use std::task::Waker;
 
 use crossbeam_utils::CachePadded;
 use futures_util::task::AtomicWaker;
+use namehop_engine::second_tier::{TierState, TierStatus};
 
 use crate::format::CHUNK_SLOTS;
 use crate::index::Extent;
-use crate::report::DiskStatus;
-
-/// State of the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[repr(u8)]
-pub enum DiskState {
-    /// The disk is being scanned for contents from before the start.
-    #[default]
-    Starting = 0,
-    /// Data is written and looked up.
-    Working = 1,
-    /// A request takes too long; no further request is made until it ends.
-    Stalled = 2,
-    /// The disk reported an error; it is retried after a pause.
-    Failed = 3,
-}
-
-impl DiskState {
-    /// All states, indexed by their number.
-    pub const ALL: [DiskState; 4] = [DiskState::Starting, DiskState::Working, DiskState::Stalled, DiskState::Failed];
-
-    /// Returns the name of the state, one word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DiskState::Starting => "starting",
-            DiskState::Working => "working",
-            DiskState::Stalled => "stalled",
-            DiskState::Failed => "failed",
-        }
-    }
-}
-
-impl fmt::Display for DiskState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
 
 /// Counters of the disk thread.
 #[derive(Debug, Default)]
@@ -109,18 +72,18 @@ impl Shared {
     }
 
     #[inline]
-    pub(crate) fn state(&self) -> DiskState {
-        DiskState::ALL[usize::from(self.state.load(Ordering::Acquire)) % DiskState::ALL.len()]
+    pub(crate) fn state(&self) -> TierState {
+        TierState::ALL[usize::from(self.state.load(Ordering::Acquire)) % TierState::ALL.len()]
     }
 
-    pub(crate) fn set_state(&self, state: DiskState) {
+    pub(crate) fn set_state(&self, state: TierState) {
         self.state.store(state as u8, Ordering::Release);
     }
 
     /// Marks the disk as stalled, because it has not answered since the start. No effect if it has answered in the
     /// meantime.
     pub(crate) fn give_up_waiting(&self) {
-        let (starting, stalled) = (DiskState::Starting as u8, DiskState::Stalled as u8);
+        let (starting, stalled) = (TierState::Starting as u8, TierState::Stalled as u8);
         let _ = self.state.compare_exchange(starting, stalled, Ordering::Relaxed, Ordering::Relaxed);
     }
 
@@ -164,11 +127,11 @@ impl Shared {
         self.is_stopping.load(Ordering::Acquire)
     }
 
-    pub(crate) fn status(&self) -> DiskStatus {
+    pub(crate) fn status(&self) -> TierStatus {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let slot_bytes = crate::SLOT_BYTES as u64;
         let counters = &self.counters;
-        DiskStatus {
+        TierStatus {
             state: self.state(),
             capacity_bytes: self.slots * slot_bytes,
             used_bytes: self.extent().cursor.min(self.slots) * slot_bytes,

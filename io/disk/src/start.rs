@@ -1,30 +1,26 @@
 //! Starting and stopping the second tier.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use namehop_engine::second_tier::{TierState, TierStatus};
 use namehop_hash::HashKey;
 use namehop_table::handover_ring;
 use tracing::{error, info, warn};
 
-use crate::file::{self, OpenError, Opened, slots_in};
-use crate::format::SLOT_BYTES;
-use crate::index::{Index, MAX_SLOTS};
+use crate::file::{self, Opened, slots_in};
+use crate::index::Index;
 use crate::messages::RING_PLACES;
-use crate::report::DiskStatus;
+use crate::open_error::OpenError;
 use crate::scan::OwnerOf;
 use crate::server::{Client, RETRY, Server, Worker};
-use crate::shared::{DiskState, Shared};
+use crate::settings::{DiskSettings, MAX_CAPACITY_BYTES, MIN_CAPACITY_BYTES};
+use crate::shared::Shared;
 use crate::storage::FileStorage;
 use crate::tier::DiskTier;
 
-/// The smallest capacity, in bytes.
-pub const MIN_CAPACITY_BYTES: u64 = 16 << 20;
-/// The largest capacity, in bytes: 4 TiB.
-pub const MAX_CAPACITY_BYTES: u64 = MAX_SLOTS * SLOT_BYTES as u64;
 /// Slots per index entry: most packets take at least this many.
 const SLOTS_PER_ENTRY: u64 = 2;
 /// Maximum number of concurrent requests.
@@ -33,19 +29,6 @@ const QUEUE_ENTRIES: u32 = 1024;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time that a stop waits for requests in flight.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// Settings of the second tier.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DiskSettings {
-    /// File or block device.
-    pub path: PathBuf,
-    /// Size in bytes.
-    pub capacity_bytes: u64,
-    /// True if the contents survive a restart.
-    pub keep: bool,
-    /// How long an Interest waits for the disk, in milliseconds.
-    pub read_timeout_ms: u64,
-}
 
 /// The second tier as a whole. Dropping it without [`stop`](Self::stop) leaves its thread running to the end of the
 /// process.
@@ -108,7 +91,7 @@ impl DiskCache {
     }
 
     /// Returns the state and counters of the disk.
-    pub fn status(&self) -> DiskStatus {
+    pub fn status(&self) -> TierStatus {
         self.shared.status()
     }
 
@@ -158,14 +141,14 @@ fn open(settings: &DiskSettings, shared: &Shared, tell: &Sender<Result<(), OpenE
                 return Some(opened);
             }
             Err(error) if error.may_pass() => {
-                shared.set_state(DiskState::Failed);
+                shared.set_state(TierState::Failed);
                 if is_first {
                     error!(%error, "cannot open the disk cache; retrying");
                     let _ = tell.send(Ok(()));
                 }
             }
             Err(error) => {
-                shared.set_state(DiskState::Failed);
+                shared.set_state(TierState::Failed);
                 if let Err(unheard) = tell.send(Err(error))
                     && let Err(error) = unheard.0
                 {
@@ -188,7 +171,7 @@ fn serve(settings: &DiskSettings, opened: Opened, parts: Parts) {
     let runtime = match compio_runtime::RuntimeBuilder::new().with_proactor(proactor).build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            parts.shared.set_state(DiskState::Failed);
+            parts.shared.set_state(TierState::Failed);
             return error!(%error, "cannot use the disk cache: the system supports no asynchronous requests");
         }
     };
@@ -204,11 +187,11 @@ fn serve(settings: &DiskSettings, opened: Opened, parts: Parts) {
         let storage = match FileStorage::new(opened.file) {
             Ok(storage) => storage,
             Err(error) => {
-                parts.shared.set_state(DiskState::Failed);
+                parts.shared.set_state(TierState::Failed);
                 return error!(%error, "cannot open the disk cache");
             }
         };
-        parts.shared.set_state(DiskState::Starting);
+        parts.shared.set_state(TierState::Starting);
         let mut server = Server::new(parts.shared, parts.clients, storage, life);
         server.expect_reads_within(Duration::from_millis(settings.read_timeout_ms));
         match is_kept {

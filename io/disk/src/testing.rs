@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Instant;
 
+use namehop_engine::second_tier::{ReadStart, SecondTier};
 use namehop_hash::{HashKey, hash_name};
 use namehop_packet::Timestamp;
 use namehop_table::handover_ring;
@@ -20,7 +21,7 @@ use crate::messages::RING_PLACES;
 use crate::server::{Client, Server, Time, Worker};
 use crate::shared::Shared;
 use crate::storage::{Storage, Transfer};
-use crate::tier::{DiskTier, Reading};
+use crate::tier::DiskTier;
 
 /// Life of the file and of its records.
 const LIFE: u64 = 7;
@@ -79,11 +80,14 @@ impl Restarted {
     /// Looks up a name; returns the position and the packet.
     fn look_up(&mut self, name_hash: u64) -> Option<(u64, Vec<u8>)> {
         let located = self.tier.find(name_hash, false)?;
-        assert!(matches!(self.tier.read(name_hash, located, false), Reading::Started(_)), "no other read is in flight");
+        assert!(
+            matches!(self.tier.start_read(name_hash, located, false), ReadStart::Started(_)),
+            "no other read is in flight"
+        );
         self.turn();
         let finished = self.tier.next_finished().expect("the read is finished");
         let found = finished.data().map(|(packet, _)| (finished.position, packet.to_vec()));
-        self.tier.give_back(finished, found.is_some());
+        self.tier.end_read(finished, found.is_some());
         found
     }
 }

@@ -4,12 +4,12 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::str::FromStr;
 
-use namehop_disk::DiskReport;
 use namehop_store::PolicyChoice;
 use namehop_table::TableError;
 use namehop_wire::{MAX_PACKET_SIZE, Name};
 
 use super::cs_counters::CsCountersByPolicy;
+use crate::second_tier::TierReport;
 use crate::timer::MOST_NEW_TIMERS;
 
 /// Which unsolicited Data is cached. Such Data is never forwarded.
@@ -206,7 +206,7 @@ pub struct CsInfo {
     /// Counters of each policy while it was in use.
     pub by_policy: CsCountersByPolicy,
     /// The second tier, on disk; `None` if there is none.
-    pub disk: Option<DiskReport>,
+    pub disk: Option<TierReport>,
 }
 
 impl AddAssign for CsInfo {

@@ -1,6 +1,5 @@
 //! Control operations on an engine: faces, Content Store, settings, reports.
 
-use namehop_disk::DiskReport;
 use namehop_packet::{DropCounters, FaceId, FaceInfo};
 use namehop_store::Progress;
 use namehop_wire::NameRef;
@@ -11,6 +10,7 @@ use super::{CsErasure, Engine};
 use crate::counters::EngineCounters;
 use crate::pcct::content::ContentStore;
 use crate::schedule::Schedule;
+use crate::second_tier::TierReport;
 use crate::trace::TraceRequest;
 
 /// Entries of the PIT-CS composite table that one call of [`Engine::cs_erase`] examines.
@@ -108,7 +108,7 @@ impl<S: Schedule> Engine<S> {
             misses: self.core.counters.cs_misses,
             policy,
             by_policy: self.core.policy_periods.until_now(policy.kind, self.cs_totals()),
-            disk: content.disk.as_ref().map(|disk| DiskReport {
+            disk: content.disk.as_ref().map(|disk| TierReport {
                 waiting: self.core.disk_reads.as_ref().map_or(0, |reads| reads.len() as u64),
                 ..disk.report()
             }),

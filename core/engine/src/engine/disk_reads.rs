@@ -11,11 +11,11 @@
 
 use std::collections::HashMap;
 
-use namehop_disk::ReadId;
 use namehop_hash::PrefixHashes;
 use namehop_packet::{FaceId, Incoming};
 
 use crate::parse::Parsed;
+use crate::second_tier::ReadId;
 
 /// Maximum number of Interests that wait at a time.
 const MAX_WAITING: usize = 1024;

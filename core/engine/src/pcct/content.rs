@@ -4,7 +4,6 @@
 //! (name, hint), holds one Data: the newest. The policy chooses the victim if there are too many packets, or no memory
 //! for a new one. The store grows no faster than the system provides memory; packets never wait for that.
 
-use namehop_disk::DiskTier;
 use namehop_hash::{PrefixHashes, hash_name};
 use namehop_packet::Timestamp;
 use namehop_store::{Arrival, CachePolicy, Parameters, Policy, PolicyChoice};
@@ -17,6 +16,7 @@ use super::entry::{EntryFlags, Selectors};
 use super::keys::Key;
 use super::prefix_index::PrefixIndex;
 use crate::flow::{BlockClock, FlowBlock};
+use crate::second_tier::SecondTier;
 
 /// Bytes of an implicit digest.
 pub(crate) const DIGEST_BYTES: usize = 32;
@@ -53,7 +53,7 @@ pub(crate) struct ContentStore {
     pub(crate) admit: bool,
     pub(crate) serve: bool,
     /// The second tier, if there is one.
-    pub(crate) disk: Option<Box<DiskTier>>,
+    pub(crate) disk: Option<Box<dyn SecondTier>>,
 }
 
 impl ContentStore {

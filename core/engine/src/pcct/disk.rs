@@ -52,7 +52,7 @@ impl Pcct {
     #[inline]
     pub(crate) fn prefetch_on_disk(&self, name_hash: u64) {
         if let Some(disk) = &self.content.disk {
-            disk.prefetch_use(name_hash);
+            disk.prefetch_lookup(name_hash);
         }
     }
 
@@ -60,7 +60,7 @@ impl Pcct {
     #[inline]
     pub(super) fn prefetch_forgetting(&self, name_hash: u64) {
         if let Some(disk) = &self.content.disk {
-            disk.prefetch(name_hash);
+            disk.prefetch_forget(name_hash);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The second tier of the Content Store: Interests that wait for disk reads, and the Data these find.
 
-use namehop_disk::{DiskTier, Finished, ReadId, Reading};
 use namehop_hash::hash_prefixes;
 use namehop_packet::{DropReason, FaceId, FaceInfo, Incoming, LinkFields, Outgoing, Timestamp};
 use namehop_wire::DataHeader;
@@ -12,6 +11,7 @@ use crate::engine::disk_reads::DiskReads;
 use crate::parse::Kind;
 use crate::pcct::PitRef;
 use crate::schedule::{Prepared, Schedule};
+use crate::second_tier::{FinishedRead, ReadId, ReadStart, SecondTier};
 use crate::trace::TraceStep;
 
 /// Data read from the disk, for which memory holds no newer Data.
@@ -32,7 +32,7 @@ impl Core {
         now: Timestamp,
         (face, name_hash, must_be_fresh): (FaceId, u64, bool),
     ) -> Option<ReadId> {
-        let located = self.pcct.content.disk.as_ref()?.find(name_hash, must_be_fresh)?;
+        let location = self.pcct.content.disk.as_ref()?.find(name_hash, must_be_fresh)?;
         let is_stranger = self.pcct.is_stranger(face);
         let has_room = self.disk_reads.as_ref()?.has_room(face, is_stranger);
         let disk = self.pcct.content.disk.as_mut()?;
@@ -41,12 +41,12 @@ impl Core {
             return None;
         }
         disk.set_now(now);
-        match disk.read(name_hash, located, is_stranger) {
-            Reading::Started(read) | Reading::Joined(read) => {
+        match disk.start_read(name_hash, location, is_stranger) {
+            ReadStart::Started(read) | ReadStart::Joined(read) => {
                 self.tracing.note(|| TraceStep::AsksDisk);
                 Some(read)
             }
-            Reading::Busy => None,
+            ReadStart::Busy => None,
         }
     }
 
@@ -85,7 +85,7 @@ impl Core {
     fn take_found<'a>(
         &mut self,
         now: Timestamp,
-        finished: &'a Finished,
+        finished: &'a FinishedRead,
         reads: &mut DiskReads,
     ) -> Option<FoundOnDisk<'a>> {
         let (packet, fresh_until) = finished.data()?;
@@ -93,8 +93,7 @@ impl Core {
         let name = name_ref.value();
         hash_prefixes(&self.key, name, &mut reads.hashes).ok()?;
         let hashes = &reads.hashes;
-        if hashes.full() != finished.name_hash() || self.pcct.content.disk.as_ref()?.is_erased(name, finished.position)
-        {
+        if hashes.full() != finished.name_hash || self.pcct.content.disk.as_ref()?.is_erased(name, finished.position) {
             return None;
         }
         if let Some(dispatch) = &self.dispatch {
@@ -125,15 +124,15 @@ impl Core {
 
 impl<S: Schedule> Engine<S> {
     /// Gives the Content Store a second tier. Must be called before the first packet.
-    pub fn use_disk(&mut self, disk: DiskTier) {
-        self.core.pcct.content.disk = Some(Box::new(disk));
+    pub fn use_second_tier(&mut self, tier: Box<dyn SecondTier>) {
+        self.core.pcct.content.disk = Some(tier);
         self.core.disk_reads = Some(Box::new(DiskReads::new()));
     }
 
     /// Returns whether the disk has completions for [`advance`](Self::advance).
     #[inline]
     pub fn has_disk_answers(&self) -> bool {
-        self.core.pcct.content.disk.as_ref().is_some_and(|disk| disk.has_work())
+        self.core.pcct.content.disk.as_ref().is_some_and(|disk| disk.has_completions())
     }
 
     /// Submits the pending writes and reads to the disk.
@@ -156,7 +155,7 @@ impl<S: Schedule> Engine<S> {
             self.resume(now, finished.id, found.as_ref(), &mut reads, out);
             let is_found = found.is_some();
             if let Some(disk) = &mut self.core.pcct.content.disk {
-                disk.give_back(finished, is_found);
+                disk.end_read(finished, is_found);
             }
         }
         while let Some(expired) = self.core.pcct.content.disk.as_mut().and_then(|disk| disk.next_expired()) {

@@ -1,9 +1,9 @@
 //! Disks that fail, stall or are behind; freshness; the contents after a restart.
 
+use namehop_engine::second_tier::RecordLocation;
+
 use super::*;
-use crate::DiskState;
 use crate::format::CHUNK_BYTES;
-use crate::index::Located;
 use crate::messages::{READS, RUNS};
 
 #[test]
@@ -25,7 +25,7 @@ fn data_is_found_before_and_after_it_is_written() {
         );
     }
     assert_eq!(rig.look_up("/b"), Outcome::Unknown);
-    assert_eq!(rig.tier.counters().stored, 3);
+    assert_eq!(rig.tier.report().counters.stored, 3);
 }
 
 #[test]
@@ -52,16 +52,16 @@ fn a_disk_with_an_error_is_left_alone_and_tried_again() {
     rig.disk.set_mood(Mood::Fails);
     rig.offer("/b", &data("/b", 2, 100), 0);
     rig.pass(0);
-    assert_eq!(rig.shared.state(), DiskState::Failed);
+    assert_eq!(rig.shared.state(), TierState::Failed);
     assert_eq!(rig.shared.status().errors, 1);
     assert_eq!(rig.look_up("/a"), Outcome::Unknown);
     rig.offer("/c", &data("/c", 2, 100), 0);
-    assert_eq!(rig.tier.counters().not_stored, 1);
+    assert_eq!(rig.tier.report().counters.not_stored, 1);
     rig.pass(11_000);
-    assert_eq!((rig.shared.state(), rig.shared.status().errors), (DiskState::Failed, 2), "the retry must have failed");
+    assert_eq!((rig.shared.state(), rig.shared.status().errors), (TierState::Failed, 2), "the retry must have failed");
     rig.disk.set_mood(Mood::Works);
     rig.pass(11_000);
-    assert_eq!(rig.shared.state(), DiskState::Working);
+    assert_eq!(rig.shared.state(), TierState::Working);
     assert_eq!(rig.look_up("/a"), Outcome::Found(packet, false));
     assert_eq!(rig.look_up("/b"), Outcome::Nothing, "the packet was never written");
     assert_eq!(rig.look_up("/b"), Outcome::Unknown);
@@ -77,14 +77,14 @@ fn a_disk_that_stalls_keeps_nobody_waiting() {
     assert_eq!(rig.look_up("/a"), Outcome::TimedOut);
     assert_eq!(rig.look_up("/a"), Outcome::TimedOut, "reads must be tried until the stall is detected");
     rig.pass(1_000);
-    assert_eq!(rig.shared.state(), DiskState::Stalled);
+    assert_eq!(rig.shared.state(), TierState::Stalled);
     assert_eq!(rig.look_up("/a"), Outcome::Unknown);
     rig.offer("/b", &data("/b", 1, 100), 0);
-    assert_eq!(rig.tier.counters().not_stored, 1);
+    assert_eq!(rig.tier.report().counters.not_stored, 1);
     rig.pass(60_000);
     rig.disk.set_mood(Mood::Works);
     rig.pass(0);
-    assert_eq!(rig.shared.state(), DiskState::Working);
+    assert_eq!(rig.shared.state(), TierState::Working);
     assert_eq!(rig.look_up("/a"), Outcome::Found(packet, false));
     assert_eq!(rig.shared.status().stalls, 1);
 }
@@ -98,17 +98,17 @@ fn a_disk_that_is_behind_takes_no_more_than_there_are_buffers() {
         rig.offer(&name, &data(&name, 1, 7_000), 0);
         rig.turn();
     }
-    let counters = *rig.tier.counters();
+    let counters = rig.tier.report().counters;
     assert_eq!(counters.stored + counters.not_stored, 2_000);
     let least = (RUNS * (CHUNK_BYTES / (2 * 8_192))) as u64;
     assert!((least..1_000).contains(&counters.stored), "{} packets were stored in full buffers", counters.stored);
     let mut busy = 0;
     for number in 0..2_000 {
-        let located = Located { position: number, slots: 1, may_be_fresh: false };
-        busy += u64::from(rig.tier.read(number, located, false) == Reading::Busy);
+        let located = RecordLocation { position: number, slots: 1, may_be_fresh: false };
+        busy += u64::from(rig.tier.start_read(number, located, false) == ReadStart::Busy);
     }
     assert_eq!(busy, 2_000 - READS as u64);
-    assert_eq!(rig.tier.counters().busy, busy);
+    assert_eq!(rig.tier.report().counters.busy, busy);
     rig.disk.set_mood(Mood::Works);
     rig.pass(1_000);
     rig.pass(0);
@@ -123,8 +123,10 @@ fn one_read_serves_all_who_want_the_same() {
     rig.offer("/a", &data("/a", 1, 100), 0);
     rig.pass(0);
     let located = rig.tier.find(hash_of("/a"), false).expect("the packet is in the index");
-    let Reading::Started(id) = rig.tier.read(hash_of("/a"), located, false) else { panic!("the disk must be idle") };
-    assert_eq!(rig.tier.read(hash_of("/a"), located, false), Reading::Joined(id));
+    let ReadStart::Started(id) = rig.tier.start_read(hash_of("/a"), located, false) else {
+        panic!("the disk must be idle")
+    };
+    assert_eq!(rig.tier.start_read(hash_of("/a"), located, false), ReadStart::Joined(id));
     rig.pass(0);
     assert_eq!(rig.shared.status().reads, 1);
 }
@@ -137,24 +139,24 @@ fn whoever_asks_while_an_earlier_read_is_late_joins_the_later_one() {
     rig.disk.set_mood(Mood::Stalls);
     assert_eq!(rig.look_up("/a"), Outcome::TimedOut);
     let located = rig.tier.find(hash_of("/a"), false).expect("the stall is not detected yet");
-    let Reading::Started(id) = rig.tier.read(hash_of("/a"), located, false) else {
+    let ReadStart::Started(id) = rig.tier.start_read(hash_of("/a"), located, false) else {
         panic!("further reads must be allowed")
     };
     // Otherwise each repeated request would take a read of its own.
     for _ in 0..3 {
-        assert_eq!(rig.tier.read(hash_of("/a"), located, false), Reading::Joined(id));
+        assert_eq!(rig.tier.start_read(hash_of("/a"), located, false), ReadStart::Joined(id));
     }
-    assert_eq!(rig.tier.counters().timed_out, 1);
+    assert_eq!(rig.tier.report().counters.timed_out, 1);
 }
 
 #[test]
 fn strangers_leave_half_of_the_reads_to_others_however_slow_the_disk_is() {
     let mut rig = Rig::new(8192);
     rig.disk.set_mood(Mood::Stalls);
-    let located = |number| Located { position: number, slots: 1, may_be_fresh: false };
+    let located = |number| RecordLocation { position: number, slots: 1, may_be_fresh: false };
     let mut started = 0;
     for number in 0..1_000 {
-        started += usize::from(matches!(rig.tier.read(number, located(number), true), Reading::Started(_)));
+        started += usize::from(matches!(rig.tier.start_read(number, located(number), true), ReadStart::Started(_)));
         // Timed-out reads are still in flight.
         if number % 100 == 0 {
             rig.pass(60);
@@ -162,14 +164,14 @@ fn strangers_leave_half_of_the_reads_to_others_however_slow_the_disk_is() {
         }
     }
     assert_eq!(started, READS / 2);
-    let others =
-        (1_000..2_000).filter(|&number| matches!(rig.tier.read(number, located(number), false), Reading::Started(_)));
+    let others = (1_000..2_000)
+        .filter(|&number| matches!(rig.tier.start_read(number, located(number), false), ReadStart::Started(_)));
     assert_eq!(others.count(), READS / 2);
     rig.disk.set_mood(Mood::Works);
     rig.pass(0);
     rig.pass(0);
-    let again =
-        (0..1_000).filter(|&number| matches!(rig.tier.read(number, located(number), true), Reading::Started(_)));
+    let again = (0..1_000)
+        .filter(|&number| matches!(rig.tier.start_read(number, located(number), true), ReadStart::Started(_)));
     assert_eq!(again.count(), READS / 2, "all reads must be available again");
 }
 
@@ -206,12 +208,12 @@ fn erasures_are_written_when_the_disk_works_again() {
     rig.disk.set_mood(Mood::Fails);
     rig.tier.erase(&value_of("/a"));
     rig.pass(0);
-    assert_eq!(rig.shared.state(), DiskState::Failed);
+    assert_eq!(rig.shared.state(), TierState::Failed);
     rig.tier.erase(&value_of("/b"));
     rig.disk.set_mood(Mood::Works);
     rig.pass(11_000);
     rig.pass(0);
-    assert_eq!(rig.shared.state(), DiskState::Working);
+    assert_eq!(rig.shared.state(), TierState::Working);
     rig.pass(0);
     rig = rig.restart(0);
     assert!(!matches!(rig.look_up("/a/1"), Outcome::Found(..)), "a restart must not restore an erased packet");
@@ -241,7 +243,7 @@ fn whether_erasures_are_on_the_disk_is_known() {
         rig.pass(11_000);
         rig.pass(0);
         rig.pass(0);
-        assert_eq!((rig.shared.state(), erasing(&rig)), (DiskState::Working, 0), "{mood:?}");
+        assert_eq!((rig.shared.state(), erasing(&rig)), (TierState::Working, 0), "{mood:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread::sleep;
 
 use super::*;
-use crate::{DiskCache, DiskSettings, DiskState, MIN_CAPACITY_BYTES, OpenError};
+use crate::{DiskCache, DiskSettings, MIN_CAPACITY_BYTES, OpenError};
 
 fn settings(path: &Path, keep: bool) -> DiskSettings {
     DiskSettings { path: path.to_owned(), capacity_bytes: MIN_CAPACITY_BYTES, keep, read_timeout_ms: 10_000 }
@@ -28,10 +28,10 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 fn wait_for_work(cache: &DiskCache, tier: &mut DiskTier) {
     wait_until("the disk cache works", || {
-        let is_working = cache.status().state == DiskState::Working;
+        let is_working = cache.status().state == TierState::Working;
         // The index is in the ring by now.
         while let Some(finished) = tier.next_finished() {
-            tier.give_back(finished, false);
+            tier.end_read(finished, false);
         }
         is_working
     });
@@ -39,13 +39,13 @@ fn wait_for_work(cache: &DiskCache, tier: &mut DiskTier) {
 
 fn look_up(tier: &mut DiskTier, name: &str) -> Option<Vec<u8>> {
     let located = tier.find(hash_of(name), false)?;
-    assert!(matches!(tier.read(hash_of(name), located, false), Reading::Started(_)));
+    assert!(matches!(tier.start_read(hash_of(name), located, false), ReadStart::Started(_)));
     tier.flush();
     let mut found = None;
     wait_until("the disk answers", || {
         let Some(finished) = tier.next_finished() else { return false };
         found = finished.data().map(|(packet, _)| packet.to_vec());
-        tier.give_back(finished, true);
+        tier.end_read(finished, true);
         true
     });
     found

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use namehop_engine::second_tier::{ReadStart, SecondTier, TierState};
 use namehop_hash::{HashKey, hash_name};
 use namehop_packet::Timestamp;
 use namehop_table::handover_ring;
@@ -25,7 +26,7 @@ use crate::messages::RING_PLACES;
 use crate::server::{Client, Server, Time, Worker};
 use crate::shared::Shared;
 use crate::storage::{Storage, Transfer};
-use crate::tier::{DiskTier, Reading};
+use crate::tier::DiskTier;
 
 /// How the disk of a test answers requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,7 +209,7 @@ impl Rig {
             Time { now: self.started + Duration::from_millis(self.now_ms), wall_ms: self.wall_start_ms + self.now_ms };
         let _ = self.server.poll(&mut Context::from_waker(Waker::noop()), time);
         while let Some(finished) = self.tier.next_finished() {
-            self.tier.give_back(finished, false);
+            self.tier.end_read(finished, false);
         }
         self.tier.flush();
     }
@@ -223,9 +224,9 @@ impl Rig {
     fn look_up(&mut self, name: &str) -> Outcome {
         let hash = hash_of(name);
         let Some(located) = self.tier.find(hash, false) else { return Outcome::Unknown };
-        let id = match self.tier.read(hash, located, false) {
-            Reading::Started(id) | Reading::Joined(id) => id,
-            Reading::Busy => return Outcome::Nothing,
+        let id = match self.tier.start_read(hash, located, false) {
+            ReadStart::Started(id) | ReadStart::Joined(id) => id,
+            ReadStart::Busy => return Outcome::Nothing,
         };
         for _ in 0..60 {
             self.tier.flush();
@@ -243,7 +244,7 @@ impl Rig {
                     header.name.value() == wanted && !self.tier.is_erased(&wanted, finished.position)
                 });
                 let outcome = found.map(|(packet, fresh_until)| Outcome::Found(packet.to_vec(), fresh_until > now));
-                self.tier.give_back(finished, outcome.is_some());
+                self.tier.end_read(finished, outcome.is_some());
                 return outcome.unwrap_or(Outcome::Nothing);
             }
             if self.tier.next_expired().is_some() {

@@ -130,7 +130,7 @@ proptest! {
         // Nothing is lost without a fault.
         if !is_faulty {
             prop_assert_eq!(rig.shared.status().errors + rig.shared.status().checksum_failures, 0);
-            prop_assert_eq!(rig.tier.counters().timed_out, 0);
+            prop_assert_eq!(rig.tier.report().counters.timed_out, 0);
         }
     }
 

@@ -10,9 +10,8 @@ use crate::format::Kind;
 const MAX_UNWRITTEN: usize = 64;
 
 impl DiskTier {
-    /// Erases all Data under a prefix, given as the VALUE of its name. The erasure survives a restart once
-    /// [`erasing_workers`](crate::DiskStatus::erasing_workers) is 0.
-    pub fn erase(&mut self, prefix: &[u8]) {
+    /// Erases all Data under a prefix for this worker, and queues the erasure to be written.
+    pub(super) fn erase_under(&mut self, prefix: &[u8]) {
         let mut prefix = prefix;
         if self.index.is_some() {
             prefix = self.forget_under(prefix);
@@ -25,13 +24,11 @@ impl DiskTier {
         if !self.unwritten.iter().any(|unwritten| **unwritten == *prefix) {
             self.unwritten.push_back(prefix.into());
         }
-        self.write_erasures();
-        self.note_erasing();
     }
 
     /// Invalidates the records that this worker has written under a prefix so far. Returns the prefix that was
     /// erased, which may be shorter.
-    pub(super) fn forget_under<'a>(&mut self, prefix: &'a [u8]) -> &'a [u8] {
+    fn forget_under<'a>(&mut self, prefix: &'a [u8]) -> &'a [u8] {
         let extent = self.shared.extent();
         // Positions only grow: the rest of the chunk lies behind all records of this worker.
         let before = if self.chunk.is_empty() { extent.cursor } else { self.chunk.start };
@@ -57,10 +54,5 @@ impl DiskTier {
                 return self.unwritten.push_front(prefix);
             }
         }
-    }
-
-    /// Returns true if the Data with this name VALUE, read from this position, is erased.
-    pub fn is_erased(&self, name: &[u8], position: u64) -> bool {
-        self.erased.covers(name, position)
     }
 }

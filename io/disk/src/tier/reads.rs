@@ -1,153 +1,145 @@
-//! Reads in flight: which Interests wait for which read, for how long, and how many reads there may be.
+//! Reads in flight: which record each read returns, how long Interests wait for it, and how many reads there may be.
 
+use std::collections::VecDeque;
+
+use namehop_engine::second_tier::ReadId;
 use namehop_packet::Timestamp;
 
-use super::{DiskTier, Finished};
-use crate::index::Located;
-use crate::messages::{READS, ReadId, Request, ToDisk};
-
-/// Result of a read request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
-    /// The read was started.
-    Started(ReadId),
-    /// This record is already being read.
-    Joined(ReadId),
-    /// Too many reads are in flight.
-    Busy,
-}
+use crate::format::{MAX_RECORD_SLOTS, SLOT_BYTES};
+use crate::messages::READS;
 
 /// A slot for one read in flight.
-#[derive(Debug, Default)]
-pub(super) struct Place {
-    pub(super) hash: u64,
+#[derive(Debug)]
+struct ReadSlot {
+    name_hash: u64,
     /// `None` while the disk thread has it.
-    pub(super) buffer: Option<Vec<u8>>,
-    /// Counts the uses of this place, so that a deadline of an earlier use is recognised.
-    pub(super) serial: u32,
+    buffer: Option<Vec<u8>>,
+    /// Counts the uses of this slot, so that a deadline of an earlier use is recognised.
+    serial: u32,
     /// True if an Interest waits for the read.
-    pub(super) is_awaited: bool,
+    is_awaited: bool,
     /// True if an unsolicited remote peer requested the read.
-    pub(super) is_strangers: bool,
+    is_unsolicited_peers: bool,
 }
 
-impl Place {
+impl ReadSlot {
     fn is_awaited_as(&self, serial: u32) -> bool {
         self.is_awaited && self.serial == serial
     }
 }
 
 /// Maximum number of reads of unsolicited peers in flight, including timed-out ones.
-const READS_OF_STRANGERS: usize = READS / 2;
+const READS_OF_UNSOLICITED_PEERS: usize = READS / 2;
 /// Maximum number of deadlines kept; the deadlines of finished reads count, too.
-pub(super) const DEADLINES: usize = 8 * READS;
+const DEADLINES: usize = 8 * READS;
 /// No position.
-pub(super) const NOWHERE: u64 = u64::MAX;
+const NOWHERE: u64 = u64::MAX;
 
-impl DiskTier {
-    /// Counts a lookup that was skipped, because too many reads are in flight.
-    pub fn note_busy(&mut self) {
-        self.counters.busy += 1;
+/// The reads of one worker; see the module's description.
+#[derive(Debug)]
+pub(super) struct Reads {
+    slots: Box<[ReadSlot]>,
+    /// For each slot, the position of the record being read.
+    positions: Box<[u64]>,
+    free: Vec<ReadId>,
+    of_unsolicited_peers: usize,
+    timeout_ns: u64,
+    /// For reads in flight: id, serial number and deadline, earliest deadline first.
+    deadlines: VecDeque<(ReadId, u32, Timestamp)>,
+}
+
+impl Reads {
+    /// Makes the slots with their buffers. Interests wait `timeout_ms` milliseconds for a read.
+    pub(super) fn new(timeout_ms: u64) -> Self {
+        let slot = |_| ReadSlot {
+            name_hash: 0,
+            buffer: Some(vec![0; MAX_RECORD_SLOTS * SLOT_BYTES]),
+            serial: 0,
+            is_awaited: false,
+            is_unsolicited_peers: false,
+        };
+        Reads {
+            slots: (0..READS).map(slot).collect(),
+            positions: vec![NOWHERE; READS].into(),
+            free: ReadId::all().rev().collect(),
+            of_unsolicited_peers: 0,
+            timeout_ns: timeout_ms.saturating_mul(1_000_000),
+            deadlines: VecDeque::with_capacity(DEADLINES),
+        }
     }
 
-    /// Requests a record. [`next_finished`](Self::next_finished) or [`next_expired`](Self::next_expired) returns its
-    /// id. Unsolicited remote peers (`is_stranger`) get at most half of the reads. So the other peers always get the
-    /// rest, even if there are many unsolicited peers and the disk is slow.
-    pub fn read(&mut self, name_hash: u64, located: Located, is_stranger: bool) -> Reading {
-        // Another, timed-out read of the same record may still be in flight.
-        let mut same = self.positions.iter().enumerate().filter(|&(_, &position)| position == located.position);
-        if let Some((place, _)) = same.find(|&(place, _)| self.places[place].is_awaited) {
-            return Reading::Joined(ReadId(place as u16));
+    /// Returns the read of the record at this position that Interests wait for. Another, timed-out read of the same
+    /// record may still be in flight.
+    pub(super) fn awaited(&self, position: u64) -> Option<ReadId> {
+        let mut same = ReadId::all().zip(&self.positions).filter(|&(_, &other)| other == position);
+        same.find(|&(id, _)| self.slots[id.index()].is_awaited).map(|(id, _)| id)
+    }
+
+    /// Takes a free slot and its buffer. Returns `None` if too many reads are in flight. Unsolicited remote peers get
+    /// at most half of the slots. So the other peers always get the rest, even if there are many unsolicited peers and
+    /// the disk is slow.
+    pub(super) fn reserve(&mut self, is_unsolicited_peer: bool) -> Option<(ReadId, Vec<u8>)> {
+        if is_unsolicited_peer && self.of_unsolicited_peers >= READS_OF_UNSOLICITED_PEERS {
+            return None;
         }
-        let is_too_much = is_stranger && self.reads_of_strangers >= READS_OF_STRANGERS;
-        let Some(id) = (if is_too_much { None } else { self.free.pop() }) else {
-            self.note_busy();
-            return Reading::Busy;
-        };
-        let place = &mut self.places[id.index()];
-        let Some(buffer) = place.buffer.take() else { return Reading::Busy };
-        // Pending writes are sent first, because one of them may hold the record.
-        let Located { position, slots, .. } = located;
-        if self.run.as_ref().is_some_and(|run| run.position <= position) {
-            self.finish_run();
-        }
-        if let Err(ToDisk::Read(request)) = self.to_disk.push(ToDisk::Read(Request { id, position, slots, buffer }), 0)
-        {
-            // Cannot happen, because the ring has room for all buffers.
-            self.places[id.index()].buffer = Some(request.buffer);
-            self.free.push(id);
-            return Reading::Busy;
-        }
-        let place = &mut self.places[id.index()];
-        (place.hash, place.is_awaited, place.serial) = (name_hash, true, place.serial.wrapping_add(1));
-        place.is_strangers = is_stranger;
-        self.reads_of_strangers += usize::from(is_stranger);
+        let id = self.free.pop()?;
+        let slot = &mut self.slots[id.index()];
+        let buffer = slot.buffer.take()?;
+        slot.is_unsolicited_peers = is_unsolicited_peer;
+        self.of_unsolicited_peers += usize::from(is_unsolicited_peer);
+        Some((id, buffer))
+    }
+
+    /// Records that the disk thread has the request of a [reserved](Self::reserve) slot, and starts its timeout.
+    pub(super) fn begin(&mut self, id: ReadId, (name_hash, position): (u64, u64), now: Timestamp) {
+        let slot = &mut self.slots[id.index()];
+        (slot.name_hash, slot.is_awaited, slot.serial) = (name_hash, true, slot.serial.wrapping_add(1));
         self.positions[id.index()] = position;
-        let deadline = (id, place.serial, Timestamp(self.now.0.saturating_add(self.timeout_ns)));
+        let deadline = (id, slot.serial, Timestamp(now.0.saturating_add(self.timeout_ns)));
         if self.deadlines.len() == self.deadlines.capacity() {
             // Most of these reads ended long ago.
-            let places = &self.places;
-            self.deadlines.retain(|&(id, serial, _)| places[id.index()].is_awaited_as(serial));
+            let slots = &self.slots;
+            self.deadlines.retain(|&(id, serial, _)| slots[id.index()].is_awaited_as(serial));
         }
         self.deadlines.push_back(deadline);
-        Reading::Started(id)
     }
 
-    /// Frees the place of a read that the disk thread has finished.
-    pub(super) fn free_place(&mut self, id: ReadId, buffer: Vec<u8>) {
-        let place = &mut self.places[id.index()];
-        place.buffer = Some(buffer);
-        self.reads_of_strangers -= usize::from(std::mem::take(&mut place.is_strangers));
+    /// Records that the disk thread has finished a read. Returns the hash of the requested name and the position, unless
+    /// the read has timed out.
+    pub(super) fn finish(&mut self, id: ReadId) -> Option<(u64, u64)> {
+        let slot = &mut self.slots[id.index()];
+        let position = std::mem::replace(&mut self.positions[id.index()], NOWHERE);
+        std::mem::take(&mut slot.is_awaited).then_some((slot.name_hash, position))
+    }
+
+    /// Frees a slot, whose buffer comes back.
+    pub(super) fn free(&mut self, id: ReadId, buffer: Vec<u8>) {
+        let slot = &mut self.slots[id.index()];
+        slot.buffer = Some(buffer);
+        self.of_unsolicited_peers -= usize::from(std::mem::take(&mut slot.is_unsolicited_peers));
         self.free.push(id);
     }
 
-    /// Ends a read. `is_found`: it returned the requested Data.
-    pub fn give_back(&mut self, finished: Finished, is_found: bool) {
-        let Finished { id, position, hash, buffer, body } = finished;
-        match body {
-            Some((_, fresh_until)) if is_found => {
-                self.counters.found += 1;
-                if fresh_until <= self.now
-                    && let Some(index) = &mut self.index
-                {
-                    index.note_stale(hash, position);
-                }
-            }
-            _ => {
-                self.counters.not_found += 1;
-                let extent = self.shared.extent();
-                if let Some(index) = &mut self.index
-                    && index.find(hash, extent).is_some_and(|located| located.position == position)
-                {
-                    index.remove(hash);
-                }
-            }
-        }
-        self.free_place(id, buffer);
-    }
-
-    /// Returns the next read that timed out. No Interest waits for it from now on, and its id is free when the disk
-    /// thread is done with it.
-    pub fn next_expired(&mut self) -> Option<ReadId> {
+    /// Returns the next read that timed out by `now`. No Interest waits for it from now on.
+    pub(super) fn next_expired(&mut self, now: Timestamp) -> Option<ReadId> {
         while let Some(&(id, serial, deadline)) = self.deadlines.front() {
-            let place = &mut self.places[id.index()];
-            let is_current = place.is_awaited_as(serial);
-            if is_current && deadline > self.now {
+            let slot = &mut self.slots[id.index()];
+            let is_current = slot.is_awaited_as(serial);
+            if is_current && deadline > now {
                 return None;
             }
             self.deadlines.pop_front();
             if is_current {
-                place.is_awaited = false;
-                self.counters.timed_out += 1;
+                slot.is_awaited = false;
                 return Some(id);
             }
         }
         None
     }
 
-    /// Returns the time when [`next_expired`](Self::next_expired) must be called at the latest.
-    pub fn next_deadline(&self) -> Option<Timestamp> {
-        let is_current = |&&(id, serial, _): &&(ReadId, u32, Timestamp)| self.places[id.index()].is_awaited_as(serial);
+    /// Returns the earliest deadline of a read that Interests wait for.
+    pub(super) fn next_deadline(&self) -> Option<Timestamp> {
+        let is_current = |&&(id, serial, _): &&(ReadId, u32, Timestamp)| self.slots[id.index()].is_awaited_as(serial);
         self.deadlines.iter().find(is_current).map(|&(_, _, deadline)| deadline)
     }
 }

@@ -13,9 +13,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use namehop_disk::{
-    DiskCache, DiskSettings, DiskState, DiskTier, Finished, OpenError, ReadId, Reading, SLOT_BYTES, Worker,
-};
+use namehop_disk::{DiskCache, DiskSettings, DiskTier, OpenError, SLOT_BYTES, Worker};
+use namehop_engine::second_tier::{ReadId, ReadStart, SecondTier, TierState};
 use namehop_hash::HashKey;
 use namehop_packet::Timestamp;
 use namehop_wire::builder::DataBuilder;
@@ -144,9 +143,9 @@ fn measure_at(options: &DiskOptions, step: &dyn Fn(&str)) -> Result<DiskBenchRep
     let Some(mut tier) = tiers.pop() else { return Err(DiskBenchError::Disk("has no worker")) };
     wait_until("did not start", || {
         while let Some(finished) = tier.next_finished() {
-            tier.give_back(finished, false);
+            tier.end_read(finished, false);
         }
-        tier.report().status.state == DiskState::Working
+        tier.report().status.state == TierState::Working
     })?;
 
     step("storing packets");
@@ -163,13 +162,13 @@ fn measure_at(options: &DiskOptions, step: &dyn Fn(&str)) -> Result<DiskBenchRep
         }
         tier.flush();
         while let Some(finished) = tier.next_finished() {
-            tier.give_back(finished, false);
+            tier.end_read(finished, false);
         }
     }
     let offered_for = begun.elapsed();
     wait_until("does not write", || {
         while let Some(finished) = tier.next_finished() {
-            tier.give_back(finished, false);
+            tier.end_read(finished, false);
         }
         tier.flush();
         tier.is_all_written()
@@ -277,9 +276,9 @@ fn find(
                 break;
             };
             let Some(located) = tier.find(hash, false) else { return Err(DiskBenchError::Disk("stopped working")) };
-            match tier.read(hash, located, false) {
-                Reading::Started(_) => under_way += 1,
-                Reading::Joined(_) | Reading::Busy => {
+            match tier.start_read(hash, located, false) {
+                ReadStart::Started(_) => under_way += 1,
+                ReadStart::Joined(_) | ReadStart::Busy => {
                     return Err(DiskBenchError::Disk("completed an unknown read"));
                 }
             }
@@ -288,9 +287,9 @@ fn find(
         let before = under_way;
         while let Some(finished) = tier.next_finished() {
             under_way -= 1;
-            let is_found = Finished::data(&finished).is_some();
+            let is_found = finished.data().is_some();
             *if is_found { &mut found } else { &mut not_found } += 1;
-            tier.give_back(finished, is_found);
+            tier.end_read(finished, is_found);
         }
         if under_way != before {
             last_answer = Instant::now();

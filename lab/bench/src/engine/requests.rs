@@ -9,10 +9,10 @@ use std::collections::VecDeque;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use namehop_disk::DiskReport;
 use namehop_engine::counters::EngineCounters;
 use namehop_engine::flow::BlockTicks;
 use namehop_engine::schedule::Schedule;
+use namehop_engine::second_tier::TierReport;
 use namehop_face::address::MacAddress;
 use namehop_face::encapsulation::HEADER_BYTES;
 use namehop_packet::{PacketBuffer, Timestamp};
@@ -171,7 +171,7 @@ impl<'a, S: Schedule> Requests<'a, S> {
     }
 
     /// Report of the second tier, if there is one.
-    pub(super) fn disk_report(&self) -> Option<DiskReport> {
+    pub(super) fn disk_report(&self) -> Option<TierReport> {
         self.rig.engine().cs_info().disk
     }
 

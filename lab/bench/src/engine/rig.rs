@@ -7,12 +7,12 @@ use std::thread;
 use std::time::Duration;
 
 use namehop_daemon::worker::{Worker, WorkerHandle, WorkerRings};
-use namehop_disk::DiskTier;
 use namehop_dpdk::memory::MemoryPort;
 use namehop_dpdk::{Devices, Eal, mempool_bytes, use_mempools};
 use namehop_engine::engine::{CsConfig, Engine, EngineConfig};
 use namehop_engine::fib::FibWriter;
 use namehop_engine::schedule::Schedule;
+use namehop_engine::second_tier::SecondTier;
 use namehop_engine::strategy::StrategyInstance;
 use namehop_face::address::MacAddress;
 use namehop_face::encapsulation::{Framing, Peer};
@@ -174,8 +174,8 @@ impl<S: Schedule> Rig<S> {
     }
 
     /// Adds a second tier to the worker's Content Store.
-    pub(super) fn use_disk(&mut self, tier: DiskTier) {
-        self.worker.use_disk(tier);
+    pub(super) fn use_second_tier(&mut self, tier: Box<dyn SecondTier>) {
+        self.worker.use_second_tier(tier);
     }
 
     /// Returns the rig with another schedule.

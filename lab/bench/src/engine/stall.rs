@@ -14,8 +14,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use namehop_disk::{DiskCache, DiskReport, DiskSettings, DiskState, Worker as DiskWorker};
+use namehop_disk::{DiskCache, DiskSettings, DiskTier, Worker as DiskWorker};
 use namehop_engine::schedule::Burst;
+use namehop_engine::second_tier::{TierReport, TierState};
 use serde::Serialize;
 
 use super::requests::{Requests, Work};
@@ -166,7 +167,7 @@ impl EngineBench {
     fn warm_worker<'a>(
         &'a self,
         parameters: &'a EngineParameters,
-        tier: Option<namehop_disk::DiskTier>,
+        tier: Option<DiskTier>,
         tell: &dyn Fn(String, u64, u64),
     ) -> Result<Requests<'a, Burst>, EngineBenchError> {
         let pool = self.pools.first().cloned();
@@ -174,7 +175,7 @@ impl EngineBench {
         let mut rig = Rig::<Burst>::new(&self.prefixes.fib, self.key, pool, parameters)?;
         let with = if tier.is_some() { "with" } else { "without" };
         if let Some(tier) = tier {
-            rig.use_disk(tier);
+            rig.use_second_tier(Box::new(tier));
         }
         // No name is requested twice.
         let mut next = 0;
@@ -190,7 +191,7 @@ impl EngineBench {
 }
 
 /// Report of the worker's second tier.
-fn report(beside: &Requests<'_, Burst>) -> DiskReport {
+fn report(beside: &Requests<'_, Burst>) -> TierReport {
     beside.disk_report().unwrap_or_default()
 }
 
@@ -207,7 +208,7 @@ fn turn(
 
 fn wait_until_it_works(beside: &mut Requests<'_, Burst>) -> Result<(), EngineBenchError> {
     let deadline = Instant::now() + PATIENCE;
-    while report(beside).status.state != DiskState::Working {
+    while report(beside).status.state != TierState::Working {
         if Instant::now() > deadline {
             let state = report(beside).status.state;
             return Err(EngineBenchError::Freeze(format!("the disk cache did not recover: its state is {state}")));

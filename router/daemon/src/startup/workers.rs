@@ -10,6 +10,7 @@ use namehop_disk::{DiskCache, OpenError, Worker as DiskWorker};
 use namehop_engine::dispatch::NameDispatch;
 use namehop_engine::engine::EngineConfig;
 use namehop_engine::schedule::lookahead_for;
+use namehop_engine::second_tier::SecondTier;
 use namehop_face::port::{PortControl, PortSet};
 use namehop_face::registry::FaceTable;
 use namehop_face::ring::{FrameInlet, FrameRing};
@@ -99,7 +100,7 @@ pub(super) fn start_disk(
     let (cache, tiers) = DiskCache::start(disk.settings(), key, known.collect(), owner_of)?;
     for (worker, mut tier) in workers.iter_mut().zip(tiers) {
         erased.iter().for_each(|prefix| tier.erase(prefix.value()));
-        worker.use_disk(tier);
+        worker.use_second_tier(Box::new(tier));
     }
     Ok(cache)
 }

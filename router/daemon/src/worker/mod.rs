@@ -30,9 +30,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use namehop_disk::DiskTier;
 use namehop_engine::engine::Engine;
 use namehop_engine::schedule::{Burst, Schedule};
+use namehop_engine::second_tier::SecondTier;
 use namehop_face::capture::{CaptureRecorder, Direction};
 use namehop_face::counters::LinkDrop;
 use namehop_face::latency::LatencyRecorder;
@@ -191,8 +191,8 @@ impl<S: Schedule> Worker<S> {
     }
 
     /// Gives the Content Store a second tier. Must be called before the first poll iteration.
-    pub fn use_disk(&mut self, tier: DiskTier) {
-        self.engine.use_disk(tier);
+    pub fn use_second_tier(&mut self, tier: Box<dyn SecondTier>) {
+        self.engine.use_second_tier(tier);
     }
 
     /// Returns the engine, for measurements.

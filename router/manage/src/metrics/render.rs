@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use namehop_disk::{DiskReport, DiskState};
 use namehop_engine::engine::CsCounters;
+use namehop_engine::second_tier::{TierReport, TierState};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
@@ -230,7 +230,7 @@ fn table_memory(metrics: &mut Metrics<'_>, tables: &[(&'static str, usize, usize
 }
 
 /// Writes the metrics of the second tier of the Content Store.
-fn disk_tier(metrics: &mut Metrics<'_>, DiskReport { status, counters, waiting }: &DiskReport) -> fmt::Result {
+fn disk_tier(metrics: &mut Metrics<'_>, TierReport { status, counters, waiting }: &TierReport) -> fmt::Result {
     metrics.gauge("cs_disk_capacity_bytes", "Capacity of the disk cache in bytes", status.capacity_bytes)?;
     metrics.gauge(
         "cs_disk_used_bytes",
@@ -248,7 +248,7 @@ fn disk_tier(metrics: &mut Metrics<'_>, DiskReport { status, counters, waiting }
         "State of the disk cache: 1 for the current state",
         MetricType::Gauge,
         |family| {
-            let mut states = DiskState::ALL.iter();
+            let mut states = TierState::ALL.iter();
             states.try_for_each(|state| family.line(&[("state", state.name())], u64::from(*state == status.state)))
         },
     )?;

@@ -1,6 +1,6 @@
 //! The second tier of the Content Store in `cs/info`: Namehop's own addition.
 
-use namehop_disk::{DiskReport, DiskState};
+use namehop_engine::second_tier::{TierReport, TierState};
 use namehop_wire::tlv::Writer;
 
 use super::codec::{CodecError, DatasetItem, Fields};
@@ -15,12 +15,12 @@ const NUMBERS: usize = 17;
 
 /// State and counters of the second tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CsDisk(pub DiskReport);
+pub struct CsDisk(pub TierReport);
 
 impl CsDisk {
     /// Returns the numbers in the order of the element.
     fn numbers(&self) -> [u64; NUMBERS] {
-        let DiskReport { status, counters, waiting } = &self.0;
+        let TierReport { status, counters, waiting } = &self.0;
         [
             status.state as u64,
             status.capacity_bytes,
@@ -58,11 +58,11 @@ impl DatasetItem for CsDisk {
         // A router of another version may send fewer numbers.
         let mut next =
             || -> Result<u64, CodecError> { Ok(fields.number(types.next().unwrap_or(FIRST_NUMBER))?.unwrap_or(0)) };
-        let mut report = DiskReport::default();
+        let mut report = TierReport::default();
         let (status, counters) = (&mut report.status, &mut report.counters);
         let state = next()?;
         status.state =
-            usize::try_from(state).ok().and_then(|state| DiskState::ALL.get(state).copied()).unwrap_or_default();
+            usize::try_from(state).ok().and_then(|state| TierState::ALL.get(state).copied()).unwrap_or_default();
         for number in [
             &mut status.capacity_bytes,
             &mut status.used_bytes,

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use namehop_engine::second_tier::{TierCounters, TierReport, TierState, TierStatus};
 use namehop_face::FacePersistency;
 use namehop_packet::{FaceScope, LinkType};
 use namehop_wire::Name;
@@ -9,8 +10,6 @@ use namehop_wire::tlv::Writer;
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
-
-use namehop_disk::{DiskReport, DiskState, DiskStatus, TierCounters};
 
 use super::codec::DatasetItem;
 use super::*;
@@ -176,8 +175,8 @@ fn disordered(wire: &[u8]) -> Vec<u8> {
 
 /// Returns a second tier with different numbers in all fields.
 fn disk([one, two, three, four, five]: [u64; 5]) -> CsDisk {
-    let status = DiskStatus {
-        state: DiskState::Stalled,
+    let status = TierStatus {
+        state: TierState::Stalled,
         capacity_bytes: one,
         used_bytes: two,
         reads: three,
@@ -196,7 +195,7 @@ fn disk([one, two, three, four, five]: [u64; 5]) -> CsDisk {
         timed_out: three / 3,
         busy: four / 3,
     };
-    CsDisk(DiskReport { status, counters, waiting: one / 5 })
+    CsDisk(TierReport { status, counters, waiting: one / 5 })
 }
 
 proptest! {

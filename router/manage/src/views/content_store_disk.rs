@@ -1,6 +1,6 @@
 //! View of the second tier of the Content Store.
 
-use namehop_disk::DiskReport;
+use namehop_engine::second_tier::TierReport;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -46,7 +46,7 @@ pub struct CsDiskView {
 }
 
 impl From<CsDisk> for CsDiskView {
-    fn from(CsDisk(DiskReport { status, counters, waiting }): CsDisk) -> Self {
+    fn from(CsDisk(TierReport { status, counters, waiting }): CsDisk) -> Self {
         CsDiskView {
             state: status.state.name().to_owned(),
             capacity_bytes: status.capacity_bytes,
