@@ -6,10 +6,11 @@
 //! the disk gets long writes, and the oldest record is always overwritten next.
 //!
 //! Each worker has a [`DiskTier`], which implements the engine's interface of a second tier
-//! ([`SecondTier`](namehop_engine::second_tier::SecondTier)): an index in memory from the hashes of names to positions, buffers that gather
-//! packets to write, and rings to the one thread that owns the file (`server`). All work of a worker is bounded,
-//! allocates nothing and makes no system call except to wake that thread, at most once per poll iteration. When the
-//! disk is slow, the buffers run out; then packets are neither written nor looked up, which is counted.
+//! ([`SecondTier`](namehop_engine::second_tier::SecondTier)): an index in memory from the hashes of names to positions,
+//! buffers that gather packets to write, and rings to the one thread that owns the file (`server`). All work of a
+//! worker is bounded, allocates nothing and makes no system call except to wake that thread, at most once per poll
+//! iteration. When the disk is slow, the buffers run out; then packets are neither written nor looked up, which is
+//! counted.
 //!
 //! A record that was read is accepted only if checksum, position and life of the file match, and the reader compares
 //! the name. So a fault of a disk leads to a miss, never to wrong Data.

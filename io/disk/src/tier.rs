@@ -254,8 +254,8 @@ impl SecondTier for DiskTier {
         self.erased.covers(name, position)
     }
 
-    /// The erasure survives a restart once [`erasing_workers`](namehop_engine::second_tier::TierStatus::erasing_workers)
-    /// is 0.
+    /// The erasure survives a restart once
+    /// [`erasing_workers`](namehop_engine::second_tier::TierStatus::erasing_workers) is 0.
     fn erase(&mut self, prefix: &[u8]) {
         self.erase_under(prefix);
         self.write_erasures();

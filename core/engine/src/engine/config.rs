@@ -205,23 +205,23 @@ pub struct CsInfo {
     pub policy: PolicyChoice,
     /// Counters of each policy while it was in use.
     pub by_policy: CsCountersByPolicy,
-    /// The second tier, on disk; `None` if there is none.
-    pub disk: Option<TierReport>,
+    /// The second tier; `None` if there is none.
+    pub second_tier: Option<TierReport>,
 }
 
 impl AddAssign for CsInfo {
     /// Adds the Content Store of another engine, which must have the same settings.
     fn add_assign(&mut self, other: CsInfo) {
-        let CsInfo { capacity, admit, serve, entries, hits, misses, policy, by_policy, disk } = other;
+        let CsInfo { capacity, admit, serve, entries, hits, misses, policy, by_policy, second_tier } = other;
         self.capacity += capacity;
         self.entries += entries;
         self.hits += hits;
         self.misses += misses;
         (self.admit, self.serve, self.policy) = (admit, serve, policy);
         self.by_policy += by_policy;
-        match (&mut self.disk, disk) {
-            (Some(sum), Some(disk)) => *sum += disk,
-            (sum, disk) => *sum = sum.or(disk),
+        match (&mut self.second_tier, second_tier) {
+            (Some(sum), Some(other)) => *sum += other,
+            (sum, other) => *sum = sum.or(other),
         }
     }
 }

@@ -108,9 +108,9 @@ impl<S: Schedule> Engine<S> {
             misses: self.core.counters.cs_misses,
             policy,
             by_policy: self.core.policy_periods.until_now(policy.kind, self.cs_totals()),
-            disk: content.disk.as_ref().map(|disk| TierReport {
-                waiting: self.core.disk_reads.as_ref().map_or(0, |reads| reads.len() as u64),
-                ..disk.report()
+            second_tier: content.second_tier.as_ref().map(|tier| TierReport {
+                waiting: self.core.tier_reads.as_ref().map_or(0, |reads| reads.len() as u64),
+                ..tier.report()
             }),
         }
     }
@@ -145,25 +145,25 @@ impl<S: Schedule> Engine<S> {
     /// or the erasure is complete. Data that is cached in the meantime may stay. An erasure starts where the previous
     /// one ended, so a sequence of limited erasures does not examine the same entries repeatedly.
     ///
-    /// Everything on the disk under the prefix is erased too, regardless of `limit`; the number of packets erased there
-    /// is unknown.
+    /// Everything in the second tier under the prefix is erased too, regardless of `limit`; the number of packets
+    /// erased there is unknown.
     pub fn cs_erase(&mut self, prefix: NameRef<'_>, limit: usize, erasure: &mut CsErasure) -> usize {
         let is_meant = |name: &[u8]| name.starts_with(prefix.value());
-        // The disk is erased first, so that nothing is read from it into memory meanwhile, and again at the end for
-        // packets written to it meanwhile.
+        // The second tier is erased first, so that nothing is read from it into memory meanwhile, and again at the end
+        // for packets written to it meanwhile.
         if !erasure.has_begun() {
-            self.erase_on_disk(prefix);
+            self.erase_in_tier(prefix);
         }
         let erased = self.core.pcct.erase_data(is_meant, limit, ENTRIES_PER_ERASE, erasure);
         if erasure.is_complete() || erased == limit {
-            self.erase_on_disk(prefix);
+            self.erase_in_tier(prefix);
         }
         erased
     }
 
-    fn erase_on_disk(&mut self, prefix: NameRef<'_>) {
-        if let Some(disk) = &mut self.core.pcct.content.disk {
-            disk.erase(prefix.value());
+    fn erase_in_tier(&mut self, prefix: NameRef<'_>) {
+        if let Some(tier) = &mut self.core.pcct.content.second_tier {
+            tier.erase(prefix.value());
         }
     }
 
@@ -185,7 +185,7 @@ impl<S: Schedule> Engine<S> {
 
     /// Returns whether nothing is pending. Then the engine holds no packet except cached Data.
     pub fn is_idle(&self) -> bool {
-        let waits_for_disk = self.core.disk_reads.as_ref().is_some_and(|reads| reads.len() > 0);
-        self.core.pcct.pit_len() == 0 && self.core.learning.is_idle() && !waits_for_disk
+        let waits_for_tier = self.core.tier_reads.as_ref().is_some_and(|reads| reads.len() > 0);
+        self.core.pcct.pit_len() == 0 && self.core.learning.is_idle() && !waits_for_tier
     }
 }

@@ -17,12 +17,12 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::config::{EngineConfig, EngineError, UnsolicitedPolicy};
 use super::cs_counters::PolicyPeriods;
-use super::disk_reads::DiskReads;
 use super::faces::FaceArray;
 use super::learning::{EngineEvent, Learning};
 use super::long_names::{Allowance, LongNames};
 use super::new_nexthop::NewNextHops;
 use super::retry::LostUpstreams;
+use super::tier_reads::TierReads;
 use crate::counters::EngineCounters;
 use crate::dead_nonce_list::DeadNonceList;
 use crate::dispatch::NameDispatch;
@@ -99,7 +99,7 @@ pub(crate) struct Core {
     pub(crate) misdirected: Vec<Incoming>,
     pub(crate) tracing: Tracing,
     /// Interests that wait for the second tier of the Content Store; `None` if there is none.
-    pub(crate) disk_reads: Option<Box<DiskReads>>,
+    pub(crate) tier_reads: Option<Box<TierReads>>,
 }
 
 impl Core {
@@ -163,7 +163,7 @@ impl Core {
             dispatch: None,
             misdirected: Vec::new(),
             tracing: Tracing::default(),
-            disk_reads: None,
+            tier_reads: None,
         })
     }
 

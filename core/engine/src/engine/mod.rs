@@ -13,7 +13,6 @@ pub(crate) mod context;
 mod control;
 pub(crate) mod core;
 pub mod cs_counters;
-pub(crate) mod disk_reads;
 pub(crate) mod faces;
 pub(crate) mod interest_form;
 pub mod learning;
@@ -24,6 +23,7 @@ pub(crate) mod pit_walk;
 pub(crate) mod retry;
 pub(crate) mod route;
 mod several;
+pub(crate) mod tier_reads;
 
 use std::marker::PhantomData;
 
@@ -106,7 +106,7 @@ impl<S: Schedule> Engine<S> {
         self.core.note_strategies(self.fib.strategies_version());
         self.run(now, burst, out);
         self.core.end_trace_if_on();
-        self.flush_disk();
+        self.flush_tier();
         self.fib.quiescent();
     }
 
@@ -179,8 +179,8 @@ impl<S: Schedule> Engine<S> {
         if !self.core.learning.is_idle() {
             self.core.send_overdue_data(now, out);
         }
-        if self.core.disk_reads.is_some() {
-            self.take_from_disk(now, out);
+        if self.core.tier_reads.is_some() {
+            self.poll_tier(now, out);
         }
         if !self.core.lost_upstreams.is_idle() {
             self.retry_lost(now, out);
@@ -194,8 +194,8 @@ impl<S: Schedule> Engine<S> {
             return Some(self.core.now);
         }
         let timer = self.core.timers.next_deadline();
-        let disk = self.core.pcct.content.disk.as_ref().and_then(|disk| disk.next_deadline());
-        timer.into_iter().chain(self.core.learning.next_deadline()).chain(disk).min()
+        let tier = self.core.pcct.content.second_tier.as_ref().and_then(|tier| tier.next_deadline());
+        timer.into_iter().chain(self.core.learning.next_deadline()).chain(tier).min()
     }
 
     /// Must be called before the worker's thread sleeps for long, so that the FIB writer does not wait for it.

@@ -30,7 +30,7 @@ impl<S: Schedule> Engine<S> {
     pub fn process_offered(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, out: &mut Vec<Outgoing>) {
         burst.retain(|packet| self.awaits(packet));
         self.run(now, burst, out);
-        self.flush_disk();
+        self.flush_tier();
         self.fib.quiescent();
     }
 
@@ -53,9 +53,9 @@ impl<S: Schedule> Engine<S> {
         awaits
     }
 
-    /// Erases cached Data, also on disk, of these entries of the name dispatch table before they are assigned to this
-    /// engine. `entries` must be sorted. Such Data may have been cached before another engine owned its name, and may
-    /// be older than that engine's. Returns the number erased. Must be called repeatedly, as
+    /// Erases cached Data, also in the second tier, of these entries of the name dispatch table before they are
+    /// assigned to this engine. `entries` must be sorted. Such Data may have been cached before another engine owned
+    /// its name, and may be older than that engine's. Returns the number erased. Must be called repeatedly, as
     /// [`cs_erase`](Self::cs_erase).
     pub fn cs_erase_entries(&mut self, entries: &[usize], erasure: &mut CsErasure) -> usize {
         let dispatch = self.core.dispatch.clone();
@@ -63,9 +63,9 @@ impl<S: Schedule> Engine<S> {
         let is_meant = |name: &[u8]| entry_of(name).is_some_and(|(entry, _)| entries.binary_search(&entry).is_ok());
         let erased = self.core.pcct.erase_data(is_meant, usize::MAX, ENTRIES_PER_ERASE, erasure);
         if erasure.is_complete()
-            && let (Some(disk), Some(reads)) = (&self.core.pcct.content.disk, &mut self.core.disk_reads)
+            && let (Some(tier), Some(reads)) = (&self.core.pcct.content.second_tier, &mut self.core.tier_reads)
         {
-            reads.start_anew(entries, ENTRIES, disk.position());
+            reads.start_anew(entries, ENTRIES, tier.position());
         }
         erased
     }

@@ -53,7 +53,7 @@ pub(crate) struct ContentStore {
     pub(crate) admit: bool,
     pub(crate) serve: bool,
     /// The second tier, if there is one.
-    pub(crate) disk: Option<Box<dyn SecondTier>>,
+    pub(crate) second_tier: Option<Box<dyn SecondTier>>,
 }
 
 impl ContentStore {
@@ -71,7 +71,7 @@ impl ContentStore {
             capacity: config.capacity_packets,
             admit: config.admit,
             serve: config.serve,
-            disk: None,
+            second_tier: None,
         })
     }
 
@@ -122,8 +122,8 @@ pub(crate) struct NewData<'a> {
     /// Whether a PIT entry was pending for it.
     pub(crate) is_solicited: bool,
     pub(crate) digest: Option<&'a [u8; DIGEST_BYTES]>,
-    /// Whether it was read from the disk, which still has it.
-    pub(crate) is_from_disk: bool,
+    /// Whether it was read from the second tier, which still has it.
+    pub(crate) is_from_tier: bool,
 }
 
 /// The result of caching Data.
@@ -218,8 +218,8 @@ impl Pcct {
             fresh_until: data.fresh_until.0,
             is_solicited: data.is_solicited,
         };
-        if self.content.disk.is_some() && !data.is_from_disk {
-            self.forget_on_disk(index);
+        if self.content.second_tier.is_some() && !data.is_from_tier {
+            self.forget_in_tier(index);
         }
         // Data that replaces older Data was admitted already.
         let replaces = self.entry(index).has_data();
@@ -241,8 +241,8 @@ impl Pcct {
             let admits = self.content.policy.admits(&arrival, is_full);
             clock.lap(FlowBlock::Admission);
             if !admits {
-                if self.content.disk.is_some() {
-                    self.offer_refused_to_disk(index, data);
+                if self.content.second_tier.is_some() {
+                    self.offer_rejected_to_tier(index, data);
                 }
                 return Stored::Rejected;
             }
@@ -333,8 +333,8 @@ impl Pcct {
     #[inline]
     fn give_up_data(&mut self, victim: Option<u32>) -> bool {
         let Some(victim) = victim else { return false };
-        if self.content.disk.is_some() {
-            self.offer_to_disk(victim);
+        if self.content.second_tier.is_some() {
+            self.offer_to_tier(victim);
         }
         self.content.evictions += 1;
         self.release_data(victim);

@@ -51,7 +51,7 @@ impl Pcct {
             walk.next = index + 1;
             walk.left -= 1;
             if self.entry(index).in_use() && self.entry(index).has_data() && is_meant(self.name(index)) {
-                self.forget_on_disk(index);
+                self.forget_in_tier(index);
                 self.remove_data(index);
                 erased += 1;
             }

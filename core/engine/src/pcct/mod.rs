@@ -10,7 +10,7 @@
 //! | `keys` | lookup, insertion and removal of entries |
 //! | `slots` | PIT slots: opening, closing, timers, finding the ones that Data satisfies |
 //! | `records`, `chain` | downstream and upstream records of a slot |
-//! | `content`, `content_settings`, `data_digest`, `erasure`, `prefix_index`, `disk` | the Content Store |
+//! | `content`, `content_settings`, `data_digest`, `erasure`, `prefix_index`, `second_tier` | the Content Store |
 //! | `digest_names` | names of Data that Interests request by digest |
 //! | `prefetch` | prefetches |
 //! | `blocks` | memory for Data, long names, copies of Interests |
@@ -28,7 +28,6 @@ pub(crate) mod content;
 mod content_settings;
 mod data_digest;
 mod digest_names;
-mod disk;
 pub(crate) mod entry;
 pub(crate) mod erasure;
 pub(crate) mod keys;
@@ -38,6 +37,7 @@ pub(crate) mod prefetch;
 mod prefix_index;
 pub(crate) mod record;
 mod records;
+mod second_tier;
 mod shares;
 mod slots;
 pub(crate) mod token;

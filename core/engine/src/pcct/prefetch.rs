@@ -248,7 +248,7 @@ impl Pcct {
     #[inline]
     pub(crate) fn prefetch_answer(&self, index: u32, slot: Option<u32>) {
         let Some(entry) = self.entries.get(index) else { return };
-        self.prefetch_forgetting(entry.name_hash);
+        self.prefetch_tier_forget(entry.name_hash);
         match slot {
             Some(slot) => self.queue.prefetch(self.slots.get(slot).map_or(0, |slot| slot.queue_position)),
             None => self.prefetch_slot(entry.first_slot),
@@ -276,7 +276,7 @@ impl Pcct {
     pub(crate) fn prefetch_eviction(&self, index: u32) {
         let Some(entry) = self.entries.get(index) else { return };
         self.table.prefetch(entry.name_hash);
-        self.prefetch_on_disk(entry.name_hash);
+        self.prefetch_tier_lookup(entry.name_hash);
         self.prefetch_data(index);
     }
 }

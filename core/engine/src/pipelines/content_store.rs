@@ -24,8 +24,8 @@ pub(super) struct Admission<'a> {
     /// May be `None` only if the Data goes into the entry of an Interest with its exact name.
     pub(super) hashes: Option<&'a PrefixHashes>,
     pub(super) digest: Option<&'a [u8; DIGEST_BYTES]>,
-    /// Whether it was read from the disk, which still has it.
-    pub(super) is_from_disk: bool,
+    /// Whether it was read from the second tier, which still has it.
+    pub(super) is_from_tier: bool,
 }
 
 impl Core {
@@ -122,9 +122,9 @@ impl Core {
                     hashes: data.hashes,
                     // Data without a FreshnessPeriod is never fresh.
                     fresh_until: now.plus_ms(data.freshness_ms),
-                    is_solicited: partition.is_some() || data.is_from_disk,
+                    is_solicited: partition.is_some() || data.is_from_tier,
                     digest: data.digest,
-                    is_from_disk: data.is_from_disk,
+                    is_from_tier: data.is_from_tier,
                 };
                 let stored = self.pcct.store_data(entry, &new, now, &mut Untimed);
                 if stored != Stored::Yes {

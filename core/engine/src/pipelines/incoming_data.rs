@@ -88,7 +88,7 @@ impl<S: Schedule> Engine<S> {
         let freshness_ms = layout.freshness_ms;
         let digest = digest.as_ref();
         let admission =
-            Admission { packet: packet.buffer.bytes(), name, freshness_ms, hashes, digest, is_from_disk: false };
+            Admission { packet: packet.buffer.bytes(), name, freshness_ms, hashes, digest, is_from_tier: false };
 
         // Data from a non-local face satisfies only Interests that were sent to that face. Otherwise any peer that
         // guesses a name could answer it. A PIT token proves nothing, because it can be guessed.

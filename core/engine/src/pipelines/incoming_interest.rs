@@ -15,7 +15,7 @@ use namehop_wire::lp::NackReason;
 use namehop_wire::{InterestLayout, InterestRewrite};
 
 use super::received_interest::Received;
-use super::second_tier::FoundOnDisk;
+use super::second_tier::FoundInTier;
 use crate::engine::context::{AtHand, Carrier, Context, InterestAtHand};
 use crate::engine::core::Core;
 use crate::engine::route::{Route, choose_delegation};
@@ -41,14 +41,14 @@ struct LookedUp {
 impl<S: Schedule> Engine<S> {
     /// Incoming Interest pipeline (guide, section 4.2.1). The error is the reason why the Interest was dropped.
     ///
-    /// With `HAS_WAITED`, the Interest has passed here before and has waited for a disk read, which may have found
-    /// Data.
+    /// With `HAS_WAITED`, the Interest has passed here before and has waited for a read from the second tier, which may
+    /// have found Data.
     pub(crate) fn incoming_interest<const HAS_WAITED: bool>(
         &mut self,
         now: Timestamp,
         packet: Incoming,
         prepared: Prepared<'_>,
-        on_disk: Option<&FoundOnDisk<'_>>,
+        found_in_tier: Option<&FoundInTier<'_>>,
         out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
         let Engine { fib, core, delegation_hashes, .. } = self;
@@ -157,23 +157,24 @@ impl<S: Schedule> Engine<S> {
                 }
                 return core.content_store_hit(now, cached, pending, &ingress, fields, out);
             }
-            // The second tier is on disk; only this Interest waits for it.
+            // The second tier may be a disk; only this Interest waits for it.
             if HAS_WAITED
-                && let Some(on_disk) = on_disk
+                && let Some(found_in_tier) = found_in_tier
                 && interest.delegation.is_none()
             {
-                let wanted = (on_disk, interest.name().value(), interest.layout.must_be_fresh);
-                if let Some(answered) = core.answer_from_disk(now, wanted, pending, (&ingress, fields), out) {
+                let wanted = (found_in_tier, interest.name().value(), interest.layout.must_be_fresh);
+                if let Some(answered) = core.answer_from_tier(now, wanted, pending, (&ingress, fields), out) {
                     return answered;
                 }
             }
             if !HAS_WAITED
-                && core.disk_reads.is_some()
+                && core.tier_reads.is_some()
                 && interest.delegation.is_none()
-                && let Some(read) = core.ask_disk(now, (packet.face, hashes.full(), interest.layout.must_be_fresh))
+                && let Some(read) =
+                    core.start_tier_read(now, (packet.face, hashes.full(), interest.layout.must_be_fresh))
             {
                 let buffer = interest.original.unwrap_or(interest.buffer);
-                return core.wait_for_disk(read, Incoming { face: packet.face, buffer, fields: packet.fields });
+                return core.wait_for_tier(read, Incoming { face: packet.face, buffer, fields: packet.fields });
             }
             core.tracing.note(|| TraceStep::CacheMiss);
             core.counters.cs_misses += 1;

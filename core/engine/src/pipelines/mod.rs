@@ -6,7 +6,7 @@
 //! | `incoming_interest` | incoming Interest, Interest loop, Content Store miss |
 //! | `received_interest` | an Interest on its way through these pipelines |
 //! | `content_store` | Content Store hit; admission of Data |
-//! | `second_tier` | Interests that wait for the disk |
+//! | `second_tier` | Interests that wait for the second tier |
 //! | `outgoing_interest` | outgoing Interest |
 //! | `interest_finalize` | Interest finalize, and the timers of PIT entries |
 //! | `incoming_data` | incoming Data, Data unsolicited |

@@ -1,4 +1,4 @@
-//! The second tier of the Content Store: Interests that wait for disk reads, and the Data these find.
+//! The second tier of the Content Store: Interests that wait for reads, and the Data these find.
 
 use namehop_hash::hash_prefixes;
 use namehop_packet::{DropReason, FaceId, FaceInfo, Incoming, LinkFields, Outgoing, Timestamp};
@@ -7,15 +7,15 @@ use namehop_wire::DataHeader;
 use super::content_store::Admission;
 use crate::engine::Engine;
 use crate::engine::core::Core;
-use crate::engine::disk_reads::DiskReads;
+use crate::engine::tier_reads::TierReads;
 use crate::parse::Kind;
 use crate::pcct::PitRef;
 use crate::schedule::{Prepared, Schedule};
 use crate::second_tier::{FinishedRead, ReadId, ReadStart, SecondTier};
 use crate::trace::TraceStep;
 
-/// Data read from the disk, for which memory holds no newer Data.
-pub(crate) struct FoundOnDisk<'a> {
+/// Data read from the second tier, for which memory holds no newer Data.
+pub(crate) struct FoundInTier<'a> {
     packet: &'a [u8],
     /// Name VALUE.
     name: &'a [u8],
@@ -23,25 +23,25 @@ pub(crate) struct FoundOnDisk<'a> {
 }
 
 impl Core {
-    /// Starts a disk read for the name of an Interest, if the disk index has a match. The Interest must then
-    /// [wait](DiskReads::push) for the read. Returns `None` if there is no match, if too many Interests wait, or if the
-    /// disk is busy.
+    /// Starts a read for the name of an Interest, if the tier's index has a match. The Interest must then
+    /// [wait](TierReads::push) for the read. Returns `None` if there is no match, if too many Interests wait, or if the
+    /// tier is busy.
     #[cold]
-    pub(super) fn ask_disk(
+    pub(super) fn start_tier_read(
         &mut self,
         now: Timestamp,
         (face, name_hash, must_be_fresh): (FaceId, u64, bool),
     ) -> Option<ReadId> {
-        let location = self.pcct.content.disk.as_ref()?.find(name_hash, must_be_fresh)?;
+        let location = self.pcct.content.second_tier.as_ref()?.find(name_hash, must_be_fresh)?;
         let is_stranger = self.pcct.is_stranger(face);
-        let has_room = self.disk_reads.as_ref()?.has_room(face, is_stranger);
-        let disk = self.pcct.content.disk.as_mut()?;
+        let has_room = self.tier_reads.as_ref()?.has_room(face, is_stranger);
+        let tier = self.pcct.content.second_tier.as_mut()?;
         if !has_room {
-            disk.note_busy();
+            tier.note_busy();
             return None;
         }
-        disk.set_now(now);
-        match disk.start_read(name_hash, location, is_stranger) {
+        tier.set_now(now);
+        match tier.start_read(name_hash, location, is_stranger) {
             ReadStart::Started(read) | ReadStart::Joined(read) => {
                 self.tracing.note(|| TraceStep::AsksDisk);
                 Some(read)
@@ -50,24 +50,25 @@ impl Core {
         }
     }
 
-    /// Makes an Interest wait for a read that [was started](Self::ask_disk).
+    /// Makes an Interest wait for a read that [was started](Self::start_tier_read).
     #[cold]
-    pub(super) fn wait_for_disk(&mut self, read: ReadId, interest: Incoming) -> Result<(), DropReason> {
+    pub(super) fn wait_for_tier(&mut self, read: ReadId, interest: Incoming) -> Result<(), DropReason> {
         let is_stranger = self.pcct.is_stranger(interest.face);
-        let without_room = match &mut self.disk_reads {
+        let without_room = match &mut self.tier_reads {
             Some(reads) => reads.push(read, interest, is_stranger),
             None => Some(interest),
         };
-        // `ask_disk` checked for room, so the Interest is never returned.
+        // `start_tier_read` checked for room, so the Interest is never returned.
         without_room.map_or(Ok(()), |_| Err(DropReason::NoBuffer))
     }
 
-    /// Answers an Interest for this name with Data from the disk. Returns `None` if that Data does not satisfy it.
+    /// Answers an Interest for this name with Data from the second tier. Returns `None` if that Data does not satisfy
+    /// it.
     #[cold]
-    pub(super) fn answer_from_disk(
+    pub(super) fn answer_from_tier(
         &mut self,
         now: Timestamp,
-        (found, name, must_be_fresh): (&FoundOnDisk<'_>, &[u8], bool),
+        (found, name, must_be_fresh): (&FoundInTier<'_>, &[u8], bool),
         pending: Option<PitRef>,
         (ingress, fields): (&FaceInfo, &LinkFields),
         out: &mut Vec<Outgoing>,
@@ -80,20 +81,22 @@ impl Core {
         Some(self.answer_from_store(now, (copy, found.fresh_until), pending, ingress, fields, out))
     }
 
-    /// Inserts Data from the disk into memory. Returns `None` if the Data is not valid, or if memory holds newer Data
-    /// of its name.
+    /// Inserts Data from the second tier into memory. Returns `None` if the Data is not valid, or if memory holds newer
+    /// Data of its name.
     fn take_found<'a>(
         &mut self,
         now: Timestamp,
         finished: &'a FinishedRead,
-        reads: &mut DiskReads,
-    ) -> Option<FoundOnDisk<'a>> {
+        reads: &mut TierReads,
+    ) -> Option<FoundInTier<'a>> {
         let (packet, fresh_until) = finished.data()?;
         let name_ref = DataHeader::decode(packet).ok()?.name;
         let name = name_ref.value();
         hash_prefixes(&self.key, name, &mut reads.hashes).ok()?;
         let hashes = &reads.hashes;
-        if hashes.full() != finished.name_hash || self.pcct.content.disk.as_ref()?.is_erased(name, finished.position) {
+        if hashes.full() != finished.name_hash
+            || self.pcct.content.second_tier.as_ref()?.is_erased(name, finished.position)
+        {
             return None;
         }
         if let Some(dispatch) = &self.dispatch {
@@ -115,54 +118,54 @@ impl Core {
         if self.pcct.content.admits() {
             let freshness_ms = fresh_until.since_ns(now) / 1_000_000;
             let admission =
-                Admission { packet, name, freshness_ms, hashes: Some(hashes), digest: None, is_from_disk: true };
+                Admission { packet, name, freshness_ms, hashes: Some(hashes), digest: None, is_from_tier: true };
             self.admit(now, &admission, None, exact);
         }
-        Some(FoundOnDisk { packet, name, fresh_until })
+        Some(FoundInTier { packet, name, fresh_until })
     }
 }
 
 impl<S: Schedule> Engine<S> {
     /// Gives the Content Store a second tier. Must be called before the first packet.
     pub fn use_second_tier(&mut self, tier: Box<dyn SecondTier>) {
-        self.core.pcct.content.disk = Some(tier);
-        self.core.disk_reads = Some(Box::new(DiskReads::new()));
+        self.core.pcct.content.second_tier = Some(tier);
+        self.core.tier_reads = Some(Box::new(TierReads::new()));
     }
 
-    /// Returns whether the disk has completions for [`advance`](Self::advance).
+    /// Returns whether the second tier has completions for [`advance`](Self::advance).
     #[inline]
-    pub fn has_disk_answers(&self) -> bool {
-        self.core.pcct.content.disk.as_ref().is_some_and(|disk| disk.has_completions())
+    pub fn has_tier_completions(&self) -> bool {
+        self.core.pcct.content.second_tier.as_ref().is_some_and(|tier| tier.has_completions())
     }
 
-    /// Submits the pending writes and reads to the disk.
+    /// Submits the pending writes and reads to the second tier.
     #[inline]
-    pub(crate) fn flush_disk(&mut self) {
-        if let Some(disk) = &mut self.core.pcct.content.disk {
-            disk.flush();
+    pub(crate) fn flush_tier(&mut self) {
+        if let Some(tier) = &mut self.core.pcct.content.second_tier {
+            tier.flush();
         }
     }
 
-    /// Polls disk completions and resumes the Interests of finished and timed-out reads.
+    /// Polls the second tier's completions and resumes the Interests of finished and timed-out reads.
     #[cold]
-    pub(crate) fn take_from_disk(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
-        let Some(mut reads) = self.core.disk_reads.take() else { return };
-        if let Some(disk) = &mut self.core.pcct.content.disk {
-            disk.set_now(now);
+    pub(crate) fn poll_tier(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
+        let Some(mut reads) = self.core.tier_reads.take() else { return };
+        if let Some(tier) = &mut self.core.pcct.content.second_tier {
+            tier.set_now(now);
         }
-        while let Some(finished) = self.core.pcct.content.disk.as_mut().and_then(|disk| disk.next_finished()) {
+        while let Some(finished) = self.core.pcct.content.second_tier.as_mut().and_then(|tier| tier.next_finished()) {
             let found = self.core.take_found(now, &finished, &mut reads);
             self.resume(now, finished.id, found.as_ref(), &mut reads, out);
             let is_found = found.is_some();
-            if let Some(disk) = &mut self.core.pcct.content.disk {
-                disk.end_read(finished, is_found);
+            if let Some(tier) = &mut self.core.pcct.content.second_tier {
+                tier.end_read(finished, is_found);
             }
         }
-        while let Some(expired) = self.core.pcct.content.disk.as_mut().and_then(|disk| disk.next_expired()) {
+        while let Some(expired) = self.core.pcct.content.second_tier.as_mut().and_then(|tier| tier.next_expired()) {
             self.resume(now, expired, None, &mut reads, out);
         }
         self.core.end_trace_if_on();
-        self.core.disk_reads = Some(reads);
+        self.core.tier_reads = Some(reads);
     }
 
     /// Resumes all Interests that wait for a read.
@@ -170,13 +173,13 @@ impl<S: Schedule> Engine<S> {
         &mut self,
         now: Timestamp,
         read: ReadId,
-        found: Option<&FoundOnDisk<'_>>,
-        reads: &mut DiskReads,
+        found: Option<&FoundInTier<'_>>,
+        reads: &mut TierReads,
         out: &mut Vec<Outgoing>,
     ) {
         while let Some(interest) = reads.pop(read) {
             let face = interest.face;
-            let DiskReads { parsed, hashes, .. } = reads;
+            let TierReads { parsed, hashes, .. } = reads;
             parsed.parse(&interest, |_| true);
             let handled = match parsed.kind {
                 Kind::Interest => {

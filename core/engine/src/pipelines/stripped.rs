@@ -135,7 +135,7 @@ impl<S: Schedule> Engine<S> {
                 fresh_until: Timestamp::NEVER,
                 is_solicited: true,
                 digest: None,
-                is_from_disk: false,
+                is_from_tier: false,
             };
             let stored = core.pcct.store_data(entry, &new, now, clock);
             core.counters.note_stored(stored);

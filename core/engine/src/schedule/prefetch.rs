@@ -70,7 +70,7 @@ impl<S: Schedule> Engine<S> {
             let interest = &parsed.interest;
             let Some(hashes) = hashes else { return };
             core.pcct.prefetch_bucket(hashes.full());
-            core.pcct.prefetch_on_disk(hashes.full());
+            core.pcct.prefetch_tier_lookup(hashes.full());
             self.fib.prefetch_buckets(hashes);
             if !S::IS_STRIPPED
                 && let Some(nonce) = interest.nonce()

@@ -52,15 +52,15 @@ pub trait SecondTier: Debug + Send {
     /// Counts Data that was evicted from memory while the tier [takes none](Self::takes_data).
     fn note_not_stored(&mut self);
 
-    /// Stores a copy of Data that is evicted from memory, unless the tier already holds it. Called only for Data without
-    /// a forwarding hint that may outlive this run of the router.
+    /// Stores a copy of Data that is evicted from memory, unless the tier already holds it. Called only for Data
+    /// without a forwarding hint that may outlive this run of the router.
     fn offer(&mut self, name_hash: u64, fresh_until: Timestamp, packet: &[u8]);
 
     /// Removes the record of a name, because memory got newer Data of this name, or its Data is erased.
     fn forget(&mut self, name_hash: u64);
 
-    /// Returns the probable location of the Data with a name. With `must_be_fresh`, returns `None` if that Data is known
-    /// to be stale.
+    /// Returns the probable location of the Data with a name. With `must_be_fresh`, returns `None` if that Data is
+    /// known to be stale.
     fn find(&self, name_hash: u64, must_be_fresh: bool) -> Option<RecordLocation>;
 
     /// Starts to read a record that was [found](Self::find). [`next_finished`](Self::next_finished) or
@@ -84,8 +84,8 @@ pub trait SecondTier: Debug + Send {
     /// index entry.
     fn end_read(&mut self, finished: FinishedRead, is_found: bool);
 
-    /// Returns the next read whose deadline has passed. No Interest waits for it from now on. The tier frees its id when
-    /// the device is done with it.
+    /// Returns the next read whose deadline has passed. No Interest waits for it from now on. The tier frees its id
+    /// when the device is done with it.
     fn next_expired(&mut self) -> Option<ReadId>;
 
     /// Returns the time when [`next_expired`](Self::next_expired) must be called at the latest; `None` if no Interest
@@ -98,8 +98,8 @@ pub trait SecondTier: Debug + Send {
     /// Erases all Data under a prefix, given as the VALUE of its name. The number of erased packets is unknown.
     fn erase(&mut self, prefix: &[u8]);
 
-    /// Returns the current end of the tier: the [position](FinishedRead::position) of every record stored from now on is
-    /// at least this.
+    /// Returns a position above that of every record stored so far. The engine treats records below it as stale when
+    /// names return to it from another engine. So a record that is stored later and lies below it costs a miss.
     fn position(&self) -> u64;
 
     /// Hands the records and reads of this poll iteration to the device. Called at the end of each iteration.

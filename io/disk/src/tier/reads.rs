@@ -104,8 +104,8 @@ impl Reads {
         self.deadlines.push_back(deadline);
     }
 
-    /// Records that the disk thread has finished a read. Returns the hash of the requested name and the position, unless
-    /// the read has timed out.
+    /// Records that the disk thread has finished a read. Returns the hash of the requested name and the position,
+    /// unless the read has timed out.
     pub(super) fn finish(&mut self, id: ReadId) -> Option<(u64, u64)> {
         let slot = &mut self.slots[id.index()];
         let position = std::mem::replace(&mut self.positions[id.index()], NOWHERE);

@@ -84,7 +84,7 @@ impl Router {
     }
 
     pub fn report(&self) -> TierReport {
-        self.engine.cs_info().disk.expect("a disk cache is configured")
+        self.engine.cs_info().second_tier.expect("a disk cache is configured")
     }
 
     /// Runs one poll iteration.

@@ -172,7 +172,7 @@ impl<'a, S: Schedule> Requests<'a, S> {
 
     /// Report of the second tier, if there is one.
     pub(super) fn disk_report(&self) -> Option<TierReport> {
-        self.rig.engine().cs_info().disk
+        self.rig.engine().cs_info().second_tier
     }
 
     /// Number of packets in the Content Store.

@@ -212,7 +212,7 @@ impl<S: Schedule> Worker<S> {
             || !self.rings.from_control.is_empty()
             || !self.mailbox.commands.is_empty()
             || !self.erasing.is_empty()
-            || self.engine.has_disk_answers()
+            || self.engine.has_tier_completions()
             || !self.settling.is_empty()
             || self.ports.has_work()
             || self.handover.as_ref().is_some_and(Handover::has_work)

@@ -211,7 +211,7 @@ fn tables(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
         metrics.gauge(name, help, size)?;
     }
     table_memory(metrics, &snapshot.table_memory)?;
-    cs.disk.map_or(Ok(()), |disk| disk_tier(metrics, &disk))
+    cs.second_tier.map_or(Ok(()), |tier| second_tier(metrics, &tier))
 }
 
 /// Writes the memory of tables by contents.
@@ -230,7 +230,7 @@ fn table_memory(metrics: &mut Metrics<'_>, tables: &[(&'static str, usize, usize
 }
 
 /// Writes the metrics of the second tier of the Content Store.
-fn disk_tier(metrics: &mut Metrics<'_>, TierReport { status, counters, waiting }: &TierReport) -> fmt::Result {
+fn second_tier(metrics: &mut Metrics<'_>, TierReport { status, counters, waiting }: &TierReport) -> fmt::Result {
     metrics.gauge("cs_disk_capacity_bytes", "Capacity of the disk cache in bytes", status.capacity_bytes)?;
     metrics.gauge(
         "cs_disk_used_bytes",

@@ -27,7 +27,7 @@ pub(super) fn cs_info(info: &CsInfo) -> nfd::CsInfo {
         misses: info.misses,
         policy: Some(info.policy.to_string()),
         by_policy: info.by_policy.used().map(policy_counters).collect(),
-        disk: info.disk.map(nfd::CsDisk),
+        disk: info.second_tier.map(nfd::CsDisk),
     }
 }
 

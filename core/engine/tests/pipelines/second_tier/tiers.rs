@@ -47,7 +47,7 @@ impl Tiers {
     }
 
     pub(super) fn report(&self) -> TierReport {
-        self.router.engine.cs_info().disk.expect("a second tier is configured")
+        self.router.engine.cs_info().second_tier.expect("a second tier is configured")
     }
 
     /// Waits until all reads have ended.

@@ -1,10 +1,10 @@
-//! Interests that wait for a read from disk, the second tier of the Content Store.
+//! Interests that wait for a read from the second tier of the Content Store.
 //!
 //! They wait as received, without a PIT entry. When the read finishes or times out, they pass the pipelines once more.
 //! Several Interests may wait for one read. At most [`MAX_WAITING`] wait at a time; further Interests are processed as
-//! if the disk had no match.
+//! if the tier had no match.
 //!
-//! While fewer Interests wait than half of the reads in flight that the disk allows, any face may add one. Beyond that,
+//! While fewer Interests wait than half of the reads in flight that the tier allows, any face may add one. Beyond that,
 //! only a face with few waiting Interests may, so that one face cannot take all places. Unsolicited remote peers, which
 //! can open any number of faces, share half of all these limits in the same way. The other half is for local
 //! applications and configured peers.
@@ -46,8 +46,8 @@ struct Queue {
 
 const EMPTY: Queue = Queue { first: NONE, last: NONE };
 
-/// The Interests that wait for disk reads. See the module documentation.
-pub(crate) struct DiskReads {
+/// The Interests that wait for reads. See the module documentation.
+pub(crate) struct TierReads {
     queues: Box<[Queue]>,
     places: Box<[Place]>,
     free: u32,
@@ -57,7 +57,7 @@ pub(crate) struct DiskReads {
     /// Number of them by face; faces without any have no entry. The map has capacity for the maximum, so it does not
     /// grow.
     by_face: HashMap<FaceId, u16>,
-    /// By entry of the name dispatch table: disk positions before this one are stale, because another worker has owned
+    /// By entry of the name dispatch table: positions before this one are stale, because another worker has owned
     /// these names since they were written. Empty until an entry returns to this worker.
     valid_from: Vec<u64>,
     /// Scratch for the packet that is being processed.
@@ -65,11 +65,11 @@ pub(crate) struct DiskReads {
     pub(crate) hashes: PrefixHashes,
 }
 
-impl DiskReads {
+impl TierReads {
     /// Creates an empty list.
     pub(crate) fn new() -> Self {
         let next = |place: usize| if place + 1 < MAX_WAITING { place as u32 + 1 } else { NONE };
-        DiskReads {
+        TierReads {
             queues: vec![EMPTY; ReadId::COUNT].into(),
             places: (0..MAX_WAITING)
                 .map(|place| Place { interest: None, is_strangers: false, next: next(place) })
@@ -139,7 +139,7 @@ impl DiskReads {
         Some(interest)
     }
 
-    /// Marks as stale all that this worker wrote to the disk before `position` for these entries of the name dispatch
+    /// Marks as stale all that this worker wrote to the tier before `position` for these entries of the name dispatch
     /// table, which return to this worker. The table has `of` entries.
     pub(crate) fn start_anew(&mut self, entries: &[usize], of: usize, position: u64) {
         self.valid_from.resize(of, 0);
@@ -150,7 +150,7 @@ impl DiskReads {
         }
     }
 
-    /// Returns whether the disk content at this position is valid for the names of a dispatch entry.
+    /// Returns whether the record at this position is valid for the names of a dispatch entry.
     pub(crate) fn is_valid(&self, entry: usize, position: u64) -> bool {
         self.valid_from.get(entry).is_none_or(|&valid_from| position >= valid_from)
     }
