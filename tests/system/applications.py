@@ -1,4 +1,4 @@
-"""Applications of the tests: connected by hand, or commands of Namehop that publish and answer; and what the router says of them."""
+"""Applications for the tests: raw connections and Namehop commands that publish or answer, and queries about their faces and routes."""
 
 from contextlib import contextmanager
 
@@ -7,35 +7,35 @@ from packets import interest, read_element
 
 
 def connect_application(router):
-    """A raw connection and the number of its face."""
+    """Connects to the router and returns the connection and its face id."""
     before = applications(router)
     connection = router.connect()
     connection.sendall(interest("/nobody/here"))
     read_element(connection)
-    # The commands' own faces come and go; this one stays.
+    # The faces of the commands themselves are gone by the second query; this face stays.
     (face,) = (applications(router) & applications(router)) - before
     return connection, face
 
 
 def applications(router):
-    """Faces of applications, that of the asking command included."""
+    """Returns the ids of the application faces, including the face of the query itself."""
     return {face["face_id"] for face in router.json("face", "list") if face["local_uri"].startswith("unix://")}
 
 
 def face_to(router, uri):
-    """The face to a peer, which may not have appeared yet."""
+    """Waits for the face to a peer and returns it."""
     (face,) = wait_until(lambda: [face for face in router.json("face", "list") if face["remote_uri"] == uri], what=f"a face to {uri}")
     return face
 
 
 def wait_for_route(router, prefix):
-    """Until an application has registered the prefix."""
+    """Waits until an application has registered the prefix."""
     wait_until(lambda: any(route["prefix"] == prefix for route in router.json("route", "list")), what=f"a route for {prefix}")
 
 
 @contextmanager
 def running(router, prefix, *arguments):
-    """A command that registers the prefix and runs until the end."""
+    """Runs a command that registers the prefix, and kills it at the end."""
     application = router.spawn(*arguments)
     try:
         wait_for_route(router, prefix)
@@ -46,15 +46,15 @@ def running(router, prefix, *arguments):
 
 
 def published(router, prefix, content, *options):
-    """`namehop put` of the content, registered."""
+    """Publishes the content with `namehop put` and waits for its route."""
     return running(router, prefix, "put", prefix, "--file", content, *options)
 
 
 def serving(router, prefix):
-    """`namehop serve`, which answers pings, registered."""
+    """Runs `namehop serve`, which answers pings, and waits for its route."""
     return running(router, prefix, "serve", prefix)
 
 
 def same(fetched, file):
-    """Whether these bytes are those of the file."""
+    """True if the bytes equal the content of the file."""
     return fetched == file.read_bytes()

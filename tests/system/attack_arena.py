@@ -1,7 +1,7 @@
-"""Where the attacks take place: a router, attackers and well-behaved applications in network namespaces of their own.
+"""The set-up of the attack tests: a router, attackers and well-behaved applications, each in a network namespace.
 
-The router has one link to the attackers and one to the well-behaved remote applications; addresses are those set aside for
-documentation. Local applications and the operator use the router's Unix socket.
+The router has one link to the attackers and one to the well-behaved remote applications, with addresses reserved for documentation. Local
+applications and the operator use the router's Unix socket.
 """
 
 import contextlib
@@ -23,9 +23,9 @@ from packets import command, interest, register
 
 ATTACKER = str(ROOT / "target/debug/examples/attack")
 FRIEND_BIND = "192.0.2.66:7000"
-# Time that attackers have for themselves before the well-behaved applications begin: those make new connections under attack.
+# The attack starts this long before the well-behaved applications, so that they connect under attack.
 HEAD_START_SECONDS = 0.7
-# Each on a connection of its own, as the server wants it.
+# The HTTP server takes one request per connection.
 HTTP_REQUESTS = """
 import http.client
 for path in ['/api/v1/status', '/api/v1/faces', '/metrics']:
@@ -37,7 +37,7 @@ for path in ['/api/v1/status', '/api/v1/faces', '/metrics']:
 
 
 class Arena:
-    """Three namespaces: router, attackers ("x") and friends ("f"); removed at the end."""
+    """Three network namespaces: router, attackers ("x") and friends ("f"). All are removed at the end."""
 
     def __init__(self):
         self.router, self.attackers, self.friends = (f"attack{os.getpid()}{end}" for end in "rxf")
@@ -55,7 +55,7 @@ class Arena:
                 run("ip", "-n", namespace, "link", "set", device, "up")
         for namespace, address in [(self.router, "2001:db8:1::1/64"), (self.attackers, "2001:db8:1::2/64")]:
             run("ip", "-n", namespace, "address", "add", address, "dev", "attack0", "nodad")
-        # All of these are the attackers: the ones invented, and one network for each of many senders.
+        # Route the invented source addresses, and one network per sender, to the attackers.
         run("ip", "-n", self.router, "route", "add", "192.0.2.128/25", "via", "192.0.2.2")
         run("ip", "-n", self.router, "-6", "route", "add", "2001:db8:bad::/48", "via", "2001:db8:1::2")
         run("ip", "-n", self.attackers, "-6", "route", "add", "local", "2001:db8:bad::/48", "dev", "lo")
@@ -79,10 +79,10 @@ def more_descriptors():
 
 
 class AttackedRouter(Router):
-    """A router with few descriptors, whose log goes into a pipe that nobody reads until the end."""
+    """A router with few file descriptors. Its log goes into a pipe that is read only at the end."""
 
     def __init__(self, folder, arena, extra, group=None):
-        # In little memory its settings have to follow from that.
+        # In a memory-limited group, the router must derive its settings from the limit.
         super().__init__(folder, (LISTENERS if group else CONFIGURATION) + extra)
         self.prefix = arena.inside(arena.router)
         if group:
@@ -107,18 +107,18 @@ class AttackedRouter(Router):
             return int(file.read().split()[1]) * resource.getpagesize()
 
     def processor_seconds(self):
-        """Time that all threads of the router have run."""
+        """Returns the CPU time of all threads in seconds."""
         with open(f"/proc/{self.process.pid}/stat") as file:
             user, system = file.read().rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def end(self):
-        """Ends the router; gives its exit code, or a text that says why there is none, and what it logged."""
+        """Stops the router. Returns its exit code, or a text that says why there is none, and stores its log."""
         lines = []
         reader = threading.Thread(target=lambda: lines.extend(os.fdopen(self.log_pipe, errors="replace")))
         try:
             self.process.terminate()
-            # What is in the pipe now would keep a router that waits for its log from ending: that would be its fault.
+            # The log pipe is still unread here: a router that blocks on its log would not end, and the test would fail.
             code = self.process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
@@ -131,7 +131,7 @@ class AttackedRouter(Router):
 
 
 class Battle:
-    """One router under some attacks, or none, and what came of it."""
+    """One run of the router under some attacks, or none, and its results."""
 
     def __init__(self, folder, arena, keys, attacks, seconds, together=False, rates=1.0, group=None):
         self.group = group
@@ -144,7 +144,7 @@ class Battle:
         prefix = self.arena.inside(namespace) if namespace else []
         options.setdefault("seconds", self.seconds + 8)
         arguments = [f"{key}={value}" for key, value in options.items()]
-        # Attackers have computers of their own; here they must not take the processors from the others.
+        # Real attackers have their own hosts; here a low priority keeps them from taking the CPUs from the others.
         nice = ["nice", "-n", "10"] if name not in ("ask", "answer") else []
         process = subprocess.Popen(
             [*prefix, *nice, ATTACKER, name, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=more_descriptors
@@ -161,7 +161,7 @@ class Battle:
             self.start(None, "answer", prefix="/open/big", payload=8000, **local),
             self.start(None, "answer", prefix="/open/endless", payload=4, **local),
             self.start(None, "answer", prefix="/silent", answers="no", **local),
-            # Its Data comes in four fragments.
+            # Each Data is sent in four fragments.
             self.start(self.arena.friends, "answer", to="udp:192.0.2.65:6363", bind=FRIEND_BIND, prefix="/victim/far", payload=4000, piece=1200),
         ]
         for producer in producers:
@@ -190,7 +190,7 @@ class Battle:
             rate = int((plan.together if self.together else plan.rate) * self.rates)
             options = {"rate": rate, "seconds": self.seconds + HEAD_START_SECONDS, **plan.options}
             if plan.is_commanding:
-                # A face that stays: what was commanded is seen after the attack.
+                # A face that stays up, so that routes made by the attack are visible afterwards.
                 options |= {"locator": self.locator, "face": self.near_face}
             if plan.has_key:
                 options |= {"key": self.key, "certificate": self.certificate}
@@ -199,7 +199,7 @@ class Battle:
         return started
 
     def command(self, *arguments):
-        """A command of the operator; notes how long it took, or why it failed."""
+        """Runs a command of the operator. Records how long it took and why it failed."""
         start = time.monotonic()
         try:
             result = self.router.namehop(*arguments, check=False, timeout=2 * SHORT_COMMAND_SECONDS)
@@ -209,7 +209,7 @@ class Battle:
         self.commands.append((time.monotonic() - start, " ".join(arguments), failure))
 
     def ask_http(self):
-        """Some requests of the operator over HTTP. Each has to be answered as a whole; how soon is up to others who ask."""
+        """Sends some HTTP requests of the operator. Each must be answered completely; the time depends on the load and is not checked."""
         command = [*self.arena.inside(self.arena.router), sys.executable, "-c", HTTP_REQUESTS]
         result = subprocess.run(command, capture_output=True, text=True)
         if result.returncode:
@@ -230,7 +230,7 @@ class Battle:
     def _run(self, router):
         result = SimpleNamespace(peak_bytes=0, sent={}, victims={}, attacks=self.attacks)
         self.start_producers()
-        # How many packets the attacks bring is counted from here.
+        # Baseline for counting the attack packets.
         before = router.json("status")
         attacks = self.start_attacks()
         if attacks:
@@ -256,12 +256,12 @@ class Battle:
         return result
 
     def finish(self, router, result, before):
-        """What the router says afterwards, and how it ends."""
+        """Collects the router's state after the attack and its exit code."""
         result.problem, result.drops, result.routes, result.uncounted = "", {}, set(), 0
         result.counted = sum(result.sent[name].get("packets", 0) for name in self.attacks if PLANS[name].is_counted)
         try:
             wait_until(lambda: self.answered("status"), 8, "the router answers again")
-            # What is still under way, and what the kernel has dropped, is counted within a second or two.
+            # Packets in flight and kernel drops are counted within a second or two.
             end = time.monotonic() + 3
             while self.count(router, result, before) > UNCOUNTED * result.counted and time.monotonic() < end:
                 time.sleep(0.2)
@@ -272,7 +272,7 @@ class Battle:
         result.log = router.log.read_text()
 
     def count(self, router, result, before):
-        """Notes drops by name; gives how many of the attackers' packets are in no counter."""
+        """Records drops by name. Returns how many of the attackers' packets are in no counter."""
         after = self.answered("status")
         if not after:
             return 0
@@ -295,7 +295,7 @@ class Battle:
 
 
 class LocalLoad:
-    """Applications of the router's own host that take memory: some ask for large Data and never read, one adds ever more routes."""
+    """Applications on the router's host that take memory: some request large Data and never read it, one registers routes without end."""
 
     def __init__(self, router):
         self.router, self.connections = router, []
@@ -333,7 +333,7 @@ class LocalLoad:
 
 
 def report(process):
-    """The last line that a process of ours prints."""
+    """Returns the last line of output of a test program, parsed as JSON."""
     try:
         output, errors = process.communicate(timeout=30)
     except subprocess.TimeoutExpired:

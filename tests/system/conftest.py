@@ -1,7 +1,7 @@
-"""Fixtures of the system tests: routers as processes of their own, and runners for client programs.
+"""Fixtures of the system tests: routers as separate processes, and runners for client programs.
 
-The program under test is $NAMEHOP (default target/debug/namehop). Every router gets its own folder, socket and ports,
-so tests never meet a router of the machine.
+The program under test is $NAMEHOP (default target/debug/namehop). Every router gets its own folder, socket and ports, so tests do not
+interfere with a router that runs on the host.
 """
 
 import hashlib
@@ -26,14 +26,14 @@ NDN_JS = ROOT / "tests/system/ndnjs"
 PYNDN_CLIENTS = ROOT / "tests/system/pyndn"
 PYTHON_CLIENTS = ROOT / "tests/system/python"
 TEN_MEGABYTES = 10_000_000
-# How many workers routers have whose test says nothing of it: the whole suite can be run with several.
+# Default number of workers of a router. The whole suite can run with several workers.
 WORKERS = int(os.environ.get("NAMEHOP_WORKERS", "1"))
-# Seconds to wait for what has to come: far longer than it takes, so that no machine is too slow or too busy for a test.
+# Default time limit of a wait, in seconds: long enough for slow and busy hosts.
 PATIENCE = 60.0
 
 
-# Tests that measure times, loads or processor time, or that keep both processors busy: beside others they would say something
-# about these. `make system-test` runs them behind all others, one by one.
+# Tests that measure times, loads or CPU time, or that keep two CPUs busy. Parallel tests would disturb their measurements, so `make
+# system-test` runs these files last and one by one.
 ALONE = {
     "test_attack.py",
     "test_bad_path.py",
@@ -63,19 +63,19 @@ def pytest_collection_modifyitems(items):
             item.add_marker("alone")
 
 
-# Below those that the system gives to connections, one of which might take the port before the router does. Processes that run tests
-# side by side have a part each, or one would give away a port while a router of the other is restarted.
+# Ports below the ephemeral range, so that no outgoing connection takes a port before the router does. Each parallel test process has its
+# own part of the range, so it cannot take the port of a router that another process is restarting.
 PARTS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 PART = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 PORTS_OF_PART = 12_000 // PARTS
 PORTS = itertools.cycle(range(20_000 + PART * PORTS_OF_PART, 20_000 + (PART + 1) * PORTS_OF_PART))
-# Another run beside this one begins elsewhere.
+# Start at a different port in each test run, because several runs may share the host.
 for _ in range(os.getpid() * 97 % PORTS_OF_PART):
     next(PORTS)
 
 
 def free_port(kind=socket.SOCK_STREAM):
-    """A port of this computer that nobody uses, and that this gives nobody else for long."""
+    """Returns a port of this host that is free and will not be returned again soon."""
     while True:
         port = next(PORTS)
         with socket.socket(socket.AF_INET, kind) as probe:
@@ -87,14 +87,14 @@ def free_port(kind=socket.SOCK_STREAM):
 
 
 def let_others_enter(folder):
-    """Lets other users pass through a test's folder, and through those above it that tests made."""
+    """Allows other users to traverse a test's folder and those parent folders that belong to the tests."""
     for path in [folder, *folder.parents]:
         if path != path.parent and path.stat().st_uid == os.geteuid() and path.is_relative_to("/tmp"):
             path.chmod(path.stat().st_mode | 0o711)
 
 
 def wait_until(condition, seconds=PATIENCE, what="condition"):
-    """Polls until the condition gives something true, and gives that."""
+    """Polls until the condition returns a true value, and returns that value."""
     end = time.monotonic() + seconds
     while True:
         value = condition()
@@ -129,9 +129,9 @@ class Router:
         self.udp = free_port(socket.SOCK_DGRAM)
         self.config = self.folder / "namehop.toml"
         self.extra = extra
-        # Unless `extra` has a number of its own.
+        # Ignored if `extra` sets the number of workers.
         self.workers = workers
-        # A command to run it with, for example in a network namespace.
+        # A command prefix, for example to run the router in a network namespace.
         self.prefix = []
         self.process = None
         self.log = self.folder / "log.txt"
@@ -192,7 +192,7 @@ class Router:
             raise AssertionError(f"{self.name} ended with {self.process.returncode}:\n{self.log.read_text()}")
         try:
             with self.connect() as probe:
-                # Its Unix socket is there a moment before the others. When it answers, all are there.
+                # The Unix socket exists slightly before the other listeners. The router answers only when all of them listen.
                 probe.settimeout(1)
                 probe.sendall(interest("/localhost/nfd/status/general", can_be_prefix=True, must_be_fresh=True))
                 return bool(probe.recv(1))
@@ -200,7 +200,7 @@ class Router:
             return False
 
     def stop(self):
-        """Asks the router to end and insists that it does so cleanly."""
+        """Asks the router to end and checks that it ends cleanly."""
         if self.process is None:
             return
         if self.process.poll() is None:
@@ -235,7 +235,7 @@ class Router:
 
 
 def of_threads(process, file):
-    """What the kernel says in a file of each thread of a process, but those that end just now."""
+    """Yields the content of a /proc file of each thread of a process. Skips threads that end meanwhile."""
     for thread in Path(f"/proc/{process.pid}/task").iterdir():
         try:
             yield (thread / file).read_text()
@@ -259,13 +259,13 @@ def run_namehop(*arguments, transport=None, check=True, timeout=60, text=True, *
 
 @pytest.fixture
 def workers():
-    """How many workers the routers of a test have. Tests that must not depend on it have a parameter of this name."""
+    """Number of workers of a test's routers. A test that needs a fixed number parametrizes `workers`."""
     return WORKERS
 
 
 @pytest.fixture
 def make_router(tmp_path, workers):
-    """Makes and starts routers; all end with the test."""
+    """Makes and starts routers; all are stopped at the end of the test."""
     routers = []
 
     def make(extra="", name=None, start=True):
@@ -284,7 +284,7 @@ def router(make_router):
 
 
 class Clients:
-    """Runs programs written against NDNts and ndn-js (Node.js), python-ndn and PyNDN."""
+    """Runs programs that use NDNts and ndn-js (Node.js), python-ndn and PyNDN."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -302,11 +302,11 @@ class Clients:
         return [*map(str, program), *map(str, arguments)]
 
     def environment(self):
-        # An empty home: no client.conf or key store of the machine plays a part.
+        # An empty home folder, so that no client.conf or key store of the host is used.
         return {**os.environ, "HOME": str(self.folder), "NDN_CLIENT_TRANSPORT": ""}
 
     def run(self, language, script, *arguments, timeout=90):
-        """Runs to the end and gives the JSON lines that it printed."""
+        """Runs a program to its end and returns the JSON lines that it printed."""
         result = subprocess.run(
             self.command(language, script, arguments), capture_output=True, text=True, timeout=timeout, env=self.environment()
         )
@@ -314,7 +314,7 @@ class Clients:
         return [json.loads(line) for line in result.stdout.splitlines()]
 
     def start(self, language, script, *arguments):
-        """Starts a program that serves and gives its first JSON line."""
+        """Starts a program that serves and returns its first JSON line."""
         process = subprocess.Popen(
             self.command(language, script, arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment()
         )

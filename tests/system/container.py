@@ -1,4 +1,4 @@
-"""A container with systemd as its first process, in namespaces and a control group of its own, which are gone at the end."""
+"""A container with systemd as its first process, in its own namespaces and control group. Both are removed at the end."""
 
 import os
 import subprocess
@@ -7,12 +7,12 @@ from pathlib import Path
 
 from conftest import wait_until
 
-# Into the control group first: those of the container begin where its first process is.
+# Enter the control group first, because it becomes the root of the container's cgroup namespace.
 START = 'echo $$ > "$0/cgroup.procs" && exec unshare --fork --kill-child --mount --pid --cgroup --net --uts --ipc bash -c "$@"'
 
 
 class Container:
-    """Made by a shell script, which runs in the new namespaces with these arguments and becomes systemd."""
+    """A container that is made by a shell script. The script runs in the new namespaces with the given arguments and becomes systemd."""
 
     def __init__(self, folder, name, script, *arguments, path="/usr/sbin:/usr/bin"):
         self.console, self.path, self.first = folder / "console", path, None
@@ -32,7 +32,7 @@ class Container:
     def _is_up(self):
         assert self.process.poll() is None, "the container ended"
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        # Before the container has its own root there is a systemctl of this computer's: that one must not be asked.
+        # Until the container has its own root, systemctl would be the program of the host, which must not be called.
         if not children or Path(f"/proc/{children[0]}/comm").read_text().strip() != "systemd":
             return False
         self.first = children[0]
@@ -46,18 +46,18 @@ class Container:
         return done
 
     def says(self, *command):
-        """What a command prints, also when it fails."""
+        """Returns the output of a command, even if the command fails."""
         return self.run(*command, check=False).stdout.strip()
 
     def journal(self):
         return self.says("journalctl", "-u", "namehop", "--no-pager", "-o", "cat")
 
     def property(self, name):
-        """Of the service."""
+        """Returns a property of the service."""
         return self.says("systemctl", "show", "-p", name, "--value", "namehop")
 
     def end(self):
-        # The first process ends with the one that made it, and everything in the container with the first.
+        # The first process of the container ends with its parent, and all other processes end with the first one.
         self.process.kill()
         self.process.wait(20)
         end = time.monotonic() + 10

@@ -1,4 +1,4 @@
-"""What tests of the second tier of the Content Store need: applications that ask for much, disks that freeze, devices."""
+"""Helpers of the tests of the Content Store's second tier: a bulk fetch, a file system that can freeze, block devices."""
 
 import hashlib
 import os
@@ -11,9 +11,9 @@ from conftest import PATIENCE, wait_until
 from packets import command, data, elements, interest, name, read_element, register, split_element, status, tlv
 
 DATA, INTEREST, LINK_PACKET, FRAGMENT, NACK = 6, 5, 0x64, 0x50, 0x320
-# Packets that memory has room for, and bytes of content.
+# Capacity of the cache in memory, in packets, and bytes of content of a packet.
 IN_MEMORY, CONTENT = 20, 4_000
-# Interests that wait for an answer at a time.
+# Number of Interests in flight.
 WINDOW = 64
 KILLS = 100
 
@@ -33,14 +33,14 @@ read_timeout_ms = 10000
 
 
 def content_of(uri, version):
-    """Every byte depends on name and version, so that nothing torn or mixed passes for it."""
+    """Returns content in which every byte depends on name and version, so that torn or mixed content is detected."""
     head = f"{uri} {version} ".encode()
     pattern = hashlib.sha256(head).digest()
     return (head + pattern * (CONTENT // len(pattern)))[:CONTENT]
 
 
 def version_of(packet):
-    """The version of Data whose content is right for its name; anything else fails the test."""
+    """Returns name and version of Data, after checking that its content is right for them."""
     fields = elements(elements(packet)[DATA])
     parts, rest = [], fields[7]
     while rest:
@@ -53,7 +53,7 @@ def version_of(packet):
 
 
 class Application:
-    """A raw connection with what is left over from reading."""
+    """A raw connection with its receive buffer."""
 
     def __init__(self, router):
         self.connection, self.kept = router.connect(), b""
@@ -63,13 +63,13 @@ class Application:
         return kind, element
 
     def buffered(self):
-        """The next element that was received already, if it is complete."""
+        """Returns the next complete element of the receive buffer, or None."""
         parsed = split_element(self.kept)
         if not parsed:
             return None
         self.kept = parsed[2]
         fields = elements(elements(parsed[1])[LINK_PACKET]) if parsed[0] == LINK_PACKET else {}
-        # A Nack stays as it is.
+        # Do not unwrap a Nack.
         return parsed if not fields or NACK in fields else split_element(fields[FRAGMENT])
 
     def receive(self):
@@ -90,8 +90,10 @@ class Application:
 
 
 def fetch(router, names, version=None):
-    """Asks for names, with a producer of this version or without one. Gives the versions that came, by name, and how many the
-    producer was asked for."""
+    """Fetches the names, with a producer of this version or without a producer.
+
+    Returns the versions received, by name, and the number of Interests that reached the producer.
+    """
     consumer = Application(router)
     producer = Application(router).produce("/k") if version is not None else None
     waiting, names = 0, list(names)
@@ -147,7 +149,7 @@ def wait_for_state(router, state):
 
 @contextmanager
 def loop_device(image, size=24 << 20):
-    """A block device whose bytes are those of a file."""
+    """Makes a block device on top of a file."""
     if not image.exists():
         with open(image, "wb") as opened:
             opened.truncate(size)
@@ -163,7 +165,7 @@ def loop_device(image, size=24 << 20):
 
 @contextmanager
 def freezable(tmp_path):
-    """A file system of its own, with functions that freeze it and end that."""
+    """Mounts a new file system; yields its folder and a function that freezes or thaws it."""
     image = tmp_path / "image"
     with open(image, "wb") as opened:
         opened.truncate(48 << 20)

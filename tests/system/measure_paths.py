@@ -1,7 +1,8 @@
-"""What `namehop cat` makes of paths of all kinds, over `namehop traffic relay`: the table of docs/benchmarks.md. `make path-table` runs it.
+"""Measures `namehop cat` over many kinds of paths, made by `namehop traffic relay`. `make path-table` prints the table of
+docs/benchmarks.md.
 
-RATES (Mbit/s), DELAYS (ms, round trip), SEGMENTS (bytes), LOSSES (%, each way) and DURATION (s) in the environment choose what is measured,
-and for how long. The relay's queue holds what the path holds. Queues for fewer than two segments are left out.
+The environment variables RATES (Mbit/s), DELAYS (ms, round trip), SEGMENTS (bytes), LOSSES (%, each way) and DURATION (s) choose the paths
+and the time for each. The relay's queue holds one bandwidth-delay product. Queues for fewer than two segments are skipped.
 """
 
 import json
@@ -14,7 +15,7 @@ from applications import published
 from conftest import PROGRAM
 from test_bad_path import NO_CACHE, relayed
 
-# Name, signature and link header of a segment.
+# Bytes of name, signature and link header of a segment.
 OVERHEAD = 115
 FETCHES = (1, 2)
 
@@ -27,7 +28,9 @@ SECONDS = chosen("DURATION", "10")[0]
 
 
 def measure(near, far, content, mbit, ms, segment, fetches, loss):
-    """Line used in %, median round-trip time by that of a single segment, Data lost in the queue in %, and line used by each fetch in %."""
+    """Returns the used share of the line in %, the median round-trip time relative to that of a single segment, the Data lost in the queue
+    in %, and the used share of each fetch in %.
+    """
     data = segment + OVERHEAD
     content.write_bytes(os.urandom(mbit * 125_000 * SECONDS // fetches))
     limits = ["--rate", f"{mbit}Mbit", "--delay", f"{ms / 2}ms", "--queue", str(mbit * 125 * ms), "--loss", f"{loss}%"]

@@ -1,4 +1,4 @@
-"""A control group whose memory is limited, of version 1 or 2, whichever has the memory controller here."""
+"""A control group with a memory limit, in the cgroup version (1 or 2) that has the memory controller on this host."""
 
 import itertools
 import os
@@ -11,7 +11,7 @@ NUMBERS = itertools.count()
 
 
 def hierarchy():
-    """The folder in which groups can be made, and the version; skips the test with the reason where there is none."""
+    """Returns the folder in which groups can be made, and the cgroup version. Skips the test if there is no such folder."""
     if os.geteuid() != 0:
         pytest.skip("making a control group needs root")
     mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
@@ -29,7 +29,7 @@ def hierarchy():
 
 
 class MemoryGroup:
-    """A group with a limit; what runs in it is killed by the kernel where it takes more."""
+    """A group with a memory limit. The kernel kills processes in the group if they exceed it."""
 
     def __init__(self, mebibytes):
         self.mebibytes = mebibytes
@@ -50,13 +50,13 @@ class MemoryGroup:
             try:
                 return self.folder.rmdir()
             except OSError:
-                # What ran in it may take a moment to end.
+                # Processes of the group may take a moment to end.
                 if time.monotonic() > end:
                     raise
                 time.sleep(0.05)
 
     def command(self):
-        """What stands before a command so that it runs in the group."""
+        """Returns the command prefix that runs a command in the group."""
         return ["bash", "-c", 'echo $$ > "$0" && exec "$@"', str(self.folder / "cgroup.procs")]
 
     def peak_bytes(self):
@@ -64,7 +64,7 @@ class MemoryGroup:
         return int((self.folder / file).read_text())
 
     def kills(self):
-        """How many processes of the group the kernel has killed for want of memory."""
+        """Returns how many processes of the group the kernel has killed because of the memory limit."""
         file = "memory.oom_control" if self.version == 1 else "memory.events"
         words = (self.folder / file).read_text().split()
         return int(words[words.index("oom_kill") + 1])

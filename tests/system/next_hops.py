@@ -1,4 +1,4 @@
-"""What consumers get while the next hop of their Interests fails and comes back."""
+"""What consumers receive while the next hop of their Interests fails and recovers."""
 
 import json
 import time
@@ -6,9 +6,9 @@ import time
 from conftest import PATIENCE, wait_until
 
 INTERVAL_MS = 20
-# What a busy machine adds to the Interests that are lost while the router finds out.
+# Additional lost Interests allowed on a busy host, until the router detects the failure.
 MARGIN = 2
-# What the host knows by itself, the router knows within this time.
+# Seconds within which the router learns of a failure that the kernel reports.
 KNOWN_S = 0.2
 
 
@@ -38,7 +38,8 @@ def most_lost(known_s):
 
 
 def holds_with_a_second_next_hop(near, face, second, cut, mend, known_s=KNOWN_S):
-    """The cheaper next hop is cut while an application asks; it goes on over the other one, and back when the first is back."""
+    """Cuts the cheaper next hop while an application sends Interests. Traffic moves to the other next hop, and moves back after the repair.
+    """
     near.namehop("route", "add", "/x", face, "--cost", "1")
     near.namehop("route", "add", "/x", second, "--cost", "10")
     assert ping(near)["received"] == 20
@@ -60,7 +61,7 @@ def holds_with_a_second_next_hop(near, face, second, cut, mend, known_s=KNOWN_S)
 
 
 def holds_without_another(near, face, second, cut, mend, known_s=KNOWN_S):
-    """The only next hop is cut: its consumers get a Nack, and Data again when it is back."""
+    """Cuts the only next hop. Consumers get Nacks, and Data again after the repair."""
     wait_until(lambda: ping(near, 5)["received"] == 5, what="the link works")
     near.namehop("route", "remove", "/x", second)
     count = 60 + most_lost(known_s)
@@ -68,7 +69,7 @@ def holds_without_another(near, face, second, cut, mend, known_s=KNOWN_S):
     time.sleep(0.4)
     cut()
     report = result(pings)
-    # None of those after the cut waits for its lifetime.
+    # Interests after the cut must not wait for their lifetime to expire.
     assert report["nacks"] >= 30 and report["received"] + report["nacks"] >= count - most_lost(known_s), report
     mend()
     wait_until(lambda: ping(near, 5)["received"] == 5, what="the only next hop is used again")

@@ -1,4 +1,4 @@
-"""Hand-made packets for tests that look at bytes."""
+"""Encodes and decodes packets for tests that check bytes."""
 
 import hashlib
 import os
@@ -21,13 +21,13 @@ def name(uri):
     return tlv(7, b"".join(tlv(8, part.encode()) for part in uri.strip("/").split("/") if part))
 
 
-# A field of the router's own without Fragment: the sender knows PIT tokens, and asks whether the receiver does, or only tells.
+# A Namehop link field in a packet without Fragment: the sender understands PIT tokens. The first form also asks whether the receiver does.
 KNOWS_PIT_TOKENS_ASKS = bytes.fromhex("6405fd03b80101")
 KNOWS_PIT_TOKENS_TELLS = bytes.fromhex("6405fd03b80100")
 
 
 def interest(uri, nonce=b"\1\2\3\4", can_be_prefix=False, must_be_fresh=False, lifetime=60_000, hop_limit=None):
-    # A lifetime so long that no test depends on how fast the machine is.
+    # The default lifetime is long, so that no test depends on the speed of the host.
     value = name(uri)
     if can_be_prefix:
         value += tlv(0x21, b"")
@@ -43,13 +43,13 @@ def interest(uri, nonce=b"\1\2\3\4", can_be_prefix=False, must_be_fresh=False, l
 
 
 def segment_interest(uri, version, segment, nonce=b"\1\2\3\4"):
-    """For one segment of an object that `namehop put` serves."""
+    """Encodes an Interest for one segment of an object of `namehop put`."""
     parts = name(uri)[2:] + tlv(0x36, bytes([version])) + tlv(0x32, bytes([segment]))
     return tlv(5, tlv(7, parts) + tlv(0x0A, nonce) + tlv(0x0C, (60_000).to_bytes(4, "big")))
 
 
 def digest_interest(packet, nonce=b"\1\2\3\4"):
-    """For this Data and no other."""
+    """Encodes an Interest for exactly this Data, by its implicit digest."""
     whole = elements(elements(packet)[6])[7] + tlv(1, hashlib.sha256(packet).digest())
     return tlv(5, tlv(7, whole) + tlv(0x0A, nonce) + tlv(0x0C, (60_000).to_bytes(4, "big")))
 
@@ -59,7 +59,7 @@ def data(uri, content=b"", freshness=None):
 
 
 def data_of(components, content=b"", freshness=None):
-    """Data whose name has these components, encoded."""
+    """Encodes Data whose name has these encoded components."""
     signed = tlv(7, components)
     if freshness is not None:
         signed += tlv(0x14, tlv(0x19, freshness.to_bytes(4, "big")))
@@ -68,7 +68,7 @@ def data_of(components, content=b"", freshness=None):
 
 
 def command(module, verb, parameters):
-    """A command of the NFD management protocol, signed with DigestSha256. `parameters` is the VALUE of ControlParameters."""
+    """Encodes a command of the NFD management protocol, signed with DigestSha256. `parameters` is the VALUE of ControlParameters."""
     components = [b"localhost", b"nfd", module.encode(), verb.encode(), tlv(0x68, parameters)]
     prefix = b"".join(tlv(8, component) for component in components)
     empty = tlv(0x24, b"")
@@ -79,20 +79,20 @@ def command(module, verb, parameters):
 
 
 def register(prefix, face, cost=0, origin=255):
-    """Parameters of `rib/register`."""
+    """Encodes the parameters of `rib/register`."""
     integers = ((0x69, face), (0x6F, origin), (0x6A, cost))
     return name(prefix) + b"".join(tlv(kind, value.to_bytes(8, "big")) for kind, value in integers)
 
 
 def status(packet):
-    """Status code and text of the answer to a command."""
+    """Returns status code and text of the response to a command."""
     content = elements(elements(packet)[6])[0x15]
     response = elements(elements(content)[0x65])
     return int.from_bytes(response[0x66], "big"), response[0x67].decode(errors="replace")
 
 
 def elements(buffer):
-    """VALUEs of the elements in a buffer, by type."""
+    """Returns the VALUEs of the elements in a buffer, by type."""
     found = {}
     while buffer:
         kind, at = read_number(buffer, 0)
@@ -102,7 +102,7 @@ def elements(buffer):
 
 
 def read_element(connection, kept=b""):
-    """Reads one TLV element from a socket; gives (type, element, rest)."""
+    """Reads one TLV element from a socket. Returns (type, element, rest)."""
     buffer = kept
     while True:
         parsed = split_element(buffer)

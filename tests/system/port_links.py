@@ -1,4 +1,4 @@
-"""What tests of ports share: veth pairs between network namespaces, routers at their ends, and what these say of their ports."""
+"""Helpers of the port tests: veth pairs between network namespaces, routers at their ends, and queries about their ports."""
 
 import os
 import struct
@@ -19,11 +19,11 @@ def ip(*arguments):
 
 
 class Link:
-    """A veth pair between two network namespaces; both are removed at the end."""
+    """A veth pair between two network namespaces. Both namespaces are removed at the end."""
 
     def __init__(self, name, *options):
         self.name = name
-        # Of `ip link`, for both ends.
+        # Options of `ip link` for both ends.
         self.options = options
         self.namespaces = [f"{name}a", f"{name}b"]
         self.devices = ["veth0", "veth1"]
@@ -80,7 +80,7 @@ def content(tmp_path):
 
 
 def ports(processor, *lines):
-    """Configuration of ports; fewer buffers than usual save the tests some time."""
+    """Returns a configuration of ports. It has fewer packet buffers than the default, so that routers start faster."""
     forwarding = "[forwarding]\nsmall_buffers = 8192\nlarge_buffers = 2048\n"
     allowed = 'interfaces = ["all"]\nmemif_folders = ["/"]'
     return "\n".join([f"{forwarding}[ports]\nworker_processor = {processor % os.cpu_count()}\n{allowed}", *lines, ""])
@@ -93,7 +93,7 @@ def start(make_router, link, end, *lines):
 
 
 def connect(near, far, link):
-    """A unicast face at each end."""
+    """Creates a unicast face at each end. Returns the face ids."""
     faces = []
     for end, router in enumerate([near, far]):
         arguments = ["face", "create", link.uri(1 - end), "--local", link.local(end), "--persistency", "permanent"]
@@ -106,7 +106,7 @@ def route(router, prefix, face):
 
 
 def wait_for_links(*routers):
-    """Until all faces are up: the kernel tells up to a second later that a link works."""
+    """Waits until all faces are up. The kernel may report a link up to a second after it works."""
     for router in routers:
         wait_until(lambda: all(face["is_up"] for face in router.json("face", "list")), what=f"the links of {router.name} are up")
 
@@ -120,7 +120,7 @@ def drops(router, name):
 
 
 def link_state(router):
-    """What the router said last of a link: "up" or "down"; None before that."""
+    """Returns the link state in the router's last message: "up" or "down", or None without a message."""
     states = [line for line in router.log.read_text().splitlines() if "link state" in line]
     if not states:
         return None
@@ -136,7 +136,7 @@ def threads(router):
 
 
 def processor_seconds(router):
-    """Time of all threads since the start."""
+    """Returns the CPU time of all threads since the start, in seconds."""
     with open(f"/proc/{router.process.pid}/stat") as stat:
         fields = stat.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

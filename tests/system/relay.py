@@ -1,7 +1,7 @@
-"""relay.py DEVICE DEVICE SEED: carries NDN frames between two network interfaces, in both directions, and loses some.
+"""relay.py DEVICE DEVICE SEED: carries NDN frames between two network interfaces in both directions, and drops some.
 
-Each line of standard input is the share of frames to be lost from then on. What happened so far is the answer, one JSON list with an object
-for each direction.
+Each line of standard input sets the share of frames to drop. The relay answers with the counters so far: one JSON list with an object per
+direction.
 """
 
 import json
@@ -17,7 +17,7 @@ LP_PACKET, TX_SEQUENCE = 0x64, 840
 
 
 def is_protected(packet):
-    """Whether link reliability sends this frame again when it is lost."""
+    """True if link reliability retransmits this frame when it is lost."""
     kind, at = number(packet, 0)
     if kind != LP_PACKET:
         return False
@@ -59,7 +59,7 @@ def main():
                     return
                 loss = float(line)
                 for device, count in zip(devices, counts):
-                    # Since it was asked for last.
+                    # The kernel resets this counter at each read.
                     count["overrun"] += struct.unpack("II", device.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))[1]
                 print(json.dumps(counts), flush=True)
                 continue

@@ -1,4 +1,4 @@
-"""Hosts with several addresses, and addresses that come and go: UDP answers leave from the address that was asked."""
+"""Hosts with several addresses, and addresses that come and go: a UDP response leaves from the address that the request was sent to."""
 
 import json
 import os
@@ -14,14 +14,14 @@ from port_links import Link, content, ip, needs_root, start  # noqa: F401
 
 pytestmark = needs_root
 
-# Addresses of the host that is asked, in the order in which the kernel prefers them, and of the one that asks.
+# Addresses of the router under test, in the kernel's order of preference, and addresses of the client.
 ASKED = {
     "udp4": ["192.0.2.1/24", "192.0.2.2/24", "198.51.100.1/24"],
     "udp6": ["2001:db8::1/64", "2001:db8::2/64", "2001:db8:1::1/64"],
 }
 ASKING = {"udp4": ["192.0.2.9/24", "198.51.100.9/24"], "udp6": ["2001:db8::9/64", "2001:db8:1::9/64"]}
 
-# Sends a packet to each address from one socket, all at once, and prints for each answer where it came from.
+# Sends packets to each address from one socket, all at once, and prints the source address of each response.
 ASK = """
 import json, socket, sys
 targets, port, packet = json.loads(sys.argv[1])
@@ -63,7 +63,7 @@ def ask(link, targets, port, packet):
 
 @contextmanager
 def cached(router):
-    """Data that the router has, so that each Interest for it is answered, by a single datagram."""
+    """Caches Data in the router, so that it answers each Interest for it with a single datagram."""
     content = router.folder / "small.bin"
     content.write_bytes(bytes(100))
     with published(router, "/asked/object", content):
@@ -162,7 +162,7 @@ def test_faces_follow_the_addresses_of_the_host(hosts, asked, scheme):
     assert ends() == {(True, local(gone), True), (False, local(gone), True), (False, local(other), True)}
     assert {face["remote_uri"] for face in udp_faces(asked)} == {remote, on_demand}
     if ":" not in gone:
-        # The kernel removes the other addresses of a network with its first, unless it is told not to.
+        # By default the kernel removes the secondary addresses of a network together with the primary one.
         setting = f"net.ipv4.conf.{hosts.devices[1]}.promote_secondaries=1"
         subprocess.run([*hosts.inside(1), "sysctl", "-qw", setting], check=True)
     ip("-n", hosts.namespaces[1], "address", "delete", gone, "dev", hosts.devices[1])
@@ -183,5 +183,5 @@ def test_a_port_answers_from_the_address_that_was_asked(make_router, scheme):
         targets = [address(text) for text in ASKED[scheme]]
         with cached(router) as question:
             _, heard = ask(link, targets, 6363, question)
-        # While the next hop is looked up few frames wait for it.
+        # Few frames are queued while the next hop is being resolved, so some responses may be missing.
         assert set(heard) == set(targets)

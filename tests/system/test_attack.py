@@ -1,8 +1,8 @@
-"""Floods and other attacks on a router, and what its users keep meanwhile.
+"""Floods and other attacks on a router, and the service that its users get meanwhile.
 
-As a part of `make test`: all attacks at once, for some seconds. `make attack-test` also runs each one alone, longer, and
-`make attack-test ATTACK=slow-readers` only that one. Needs root, for network namespaces. Thresholds are in attack_limits,
-the attacks with their rates in attack_plans.
+`make test` runs all attacks at once, for some seconds. `make attack-test` also runs each attack alone, for longer; `make attack-test
+ATTACK=slow-readers` runs only that one. The tests need root for network namespaces. Thresholds are in attack_limits; the attacks with their
+rates are in attack_plans.
 """
 
 import os
@@ -29,7 +29,7 @@ from attack_plans import PLANS
 from conftest import run_namehop
 from memory_group import MemoryGroup
 
-# Absent: the short form. "every": all attacks, one after the other and together. Else the name of one.
+# Empty: the short form. "every": all attacks, one by one and together. Otherwise the name of one attack.
 CHOICE = os.environ.get("ATTACK", "")
 
 pytestmark = [
@@ -46,7 +46,7 @@ def arena():
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory):
-    """The operator's certificate, which the router trusts, and the name that wrong signatures claim."""
+    """The operator's key and certificate, which the router trusts, and the key name that forged signatures claim."""
     folder = tmp_path_factory.mktemp("keys")
     certificate, locator, key = folder / "operator.ndncert", folder / "locator", folder / "operator.pem"
     run_namehop("key", "generate", "/net/operator", "--key", key, "--certificate", certificate)
@@ -70,12 +70,12 @@ def answered(victim):
 
 
 def kept(peace, result):
-    """Part of what each gets alone."""
+    """Returns the share of exchanges that each victim keeps under attack, relative to its exchanges without attack."""
     return {name: answered(victim) / answered(peace.victims[name]) for name, victim in result.victims.items()}
 
 
 def complaints(peace, result):
-    """Everything that should not have happened."""
+    """Returns a line for each violated requirement."""
     found = [result.problem] if result.problem else []
     found += [f"the attack {name} did not run: {sent['failed']}" for name, sent in result.sent.items() if "failed" in sent]
     for name, part in kept(peace, result).items():
@@ -95,7 +95,7 @@ def complaints(peace, result):
         found.append(f"{result.uncounted} of {result.counted} packets are in no counter")
     for name in result.attacks:
         counter = PLANS[name].counter
-        # Together with others it may not come as far.
+        # Beside other attacks this one may not reach the limit.
         if counter and len(result.attacks) == 1 and not any(reason == counter for _, reason in result.drops):
             found.append(f"{name} was not counted as {counter}")
     commanded = sorted(prefix for prefix in result.routes if prefix.startswith(("/attacker", "/net/operator/attacker")))
@@ -111,7 +111,7 @@ def complaints(peace, result):
 
 
 def show(title, peace, result):
-    """Prints what was sent, what the router counted by name, and what the well-behaved ones kept."""
+    """Prints what was sent, the drops by name, and the share that the well-behaved applications kept."""
     print(f"\n== attacked by {title}: {result.peak_bytes >> 20} MiB resident at most, {result.processor:.0%} of a processor, slowest command {max(result.commands)[0]:.2f} s")
     for name, sent in result.sent.items():
         print(f"  {'sent by ' + name:34}" + ", ".join(f"{key} {value}" for key, value in sent.items()))
@@ -148,7 +148,9 @@ def test_all_attacks_at_once(arena, keys, peace, tmp_path):
 @pytest.mark.skipif(CHOICE not in ("", "every", "memory"), reason="one attack was chosen")
 @pytest.mark.parametrize("mebibytes", LITTLE_MEMORY if CHOICE else SHORT_LITTLE_MEMORY)
 def test_little_memory(arena, keys, tmp_path, mebibytes):
-    """All attacks at once, and applications of the host that take memory, in a control group: the router lives, and says what it did for that."""
+    """All attacks at once, and local applications that take memory, in a memory-limited control group. The router survives and logs its
+    reduced settings.
+    """
     seconds, rates = (TOGETHER_SECONDS, 1.0) if CHOICE else (SHORT_SECONDS, SHORT_RATES)
     with MemoryGroup(mebibytes) as group:
         result = Battle(tmp_path, arena, keys, list(PLANS), seconds, together=True, rates=rates, group=group).run()

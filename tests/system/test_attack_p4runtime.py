@@ -1,4 +1,4 @@
-"""Floods of connections and requests on P4Runtime: a controller that is connected keeps being served, and a new one gets in.
+"""Floods of connections and requests on P4Runtime: a connected controller is still served, and a new one can connect.
 
 `make attack-test` runs each attack longer than `make test` does.
 """
@@ -21,7 +21,7 @@ from test_p4_runtime import FRAME, Switch, Wire, station
 
 pytestmark = needs_root
 
-# Absent: the short form. "every" or "p4runtime": all of them.
+# Empty: the short form. "every" or "p4runtime": the long form of all attacks.
 CHOICE = os.environ.get("ATTACK", "")
 SECONDS = P4_SECONDS if CHOICE else P4_SHORT_SECONDS
 if CHOICE not in ("", "every", "p4runtime"):
@@ -36,7 +36,7 @@ def attacked(tmp_path_factory):
 
 
 def serves(wire):
-    """The controller that was there before writes, reads, and has a packet sent; in seconds."""
+    """Returns the seconds that the connected controller needs for a write, a read and a packet-out."""
     began = time.monotonic()
     station("send", port="0").modify()
     assert len(list(sh.TableEntry("stations").read())) == 1
@@ -46,7 +46,7 @@ def serves(wire):
 
 
 def enters(address, number):
-    """A controller that connects now takes part, and gets an answer; in seconds. It tries again, as controllers do."""
+    """Returns the seconds until a new controller has its arbitration and a response. It retries, as controllers do."""
     began, request = time.monotonic(), p4runtime_pb2.StreamMessageRequest()
     request.arbitration.device_id = 7
     request.arbitration.election_id.low = 1 + number % 3

@@ -1,5 +1,6 @@
-"""Two listeners of a router, one of them behind a proxy: a remote client floods commands through the proxy and never gets authority, while
-applications of the host are served on the other listener."""
+"""A router with two listeners, one behind a proxy. A remote client floods commands through the proxy and never gets authority, while local
+applications are served on the other listener.
+"""
 
 import itertools
 import json
@@ -15,7 +16,7 @@ from attack_limits import COMMAND_SECONDS, PROXY_SECONDS, PROXY_SHORT_SECONDS, S
 from packets import command, interest, register, status
 from test_proxies import SHOWN, STATUS, Tcp, WebSocket, configured, reverse_proxy  # noqa: F401
 
-# Absent: the short form. "every" or "proxies": the long one.
+# Empty: the short form. "every" or "proxies": the long form.
 CHOICE = os.environ.get("ATTACK", "")
 SECONDS = PROXY_SECONDS if CHOICE else PROXY_SHORT_SECONDS
 LIMIT = COMMAND_SECONDS if CHOICE else SHORT_COMMAND_SECONDS
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.skipif(not Path(ATTACKER).exists(), reason="cargo build
 
 
 class TcpFlood:
-    """Registrations through a proxy that shows nothing."""
+    """Floods registrations through a proxy that adds no header fields."""
 
     def __init__(self, port, face):
         options = {"to": f"127.0.0.1:{port}", "via": "tcp", "rate": RATE, "seconds": SECONDS, "face": face}
@@ -40,7 +41,7 @@ class TcpFlood:
 
 
 class WebSocketFlood:
-    """Registrations, as a local application would send them, and questions only for those, through a proxy that shows itself."""
+    """Floods registrations, as a local application would send them, and dataset requests, through a proxy that adds its header fields."""
 
     def __init__(self, port, face):
         kinds = [command("rib", "register", register(f"/attacker/web/{number}", face)) for number in range(500)]
@@ -62,8 +63,8 @@ class WebSocketFlood:
         return self.sent
 
 
-# The listener behind the proxy with its setting, the scheme of its faces, what the proxy does to requests, who floods, and who asks on the
-# other listener.
+# Settings of the listener behind the proxy, name of the listener, scheme of its faces, header fields that the proxy sets, the flood, and
+# the client on the other listener.
 CASES = {
     "tcp": ({"tcp": "local = false"}, "tcp", "tcp4", None, TcpFlood, lambda router: WebSocket(router.ws)),
     "websocket": ({"websocket": "local = true"}, "ws", "wsclient", SHOWN["nginx"], WebSocketFlood, lambda router: Tcp(router.tcp)),
@@ -81,7 +82,7 @@ def test_commands_through_a_proxy_have_no_effect(configured, case):  # noqa: F81
         until, slowest, count, scopes = time.monotonic() + SECONDS, 0, 0, set()
         while time.monotonic() < until:
             began = time.monotonic()
-            # An application registers its prefix, and its operator gives a command.
+            # An application registers its prefix, and the operator runs a command.
             local.send(command("rib", "register", register(f"/local/{count}", 0)))
             assert status(local.receive())[0] == 200
             router.namehop("route", "add", f"/operator/{count}", "udp4://127.0.0.1:9", timeout=60)

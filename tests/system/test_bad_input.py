@@ -1,4 +1,4 @@
-"""Bytes that no well-behaved peer sends: every one is a counted, named drop, and nobody else suffers."""
+"""Malformed input: every bad packet is counted as a drop with a named reason, and other peers are not affected."""
 
 import os
 import random
@@ -14,7 +14,7 @@ from packets import data, interest, name, number, read_element, tlv
 
 
 def closes(connection):
-    """Whether the router ends this connection."""
+    """True if the router closes this connection."""
     try:
         while connection.recv(65536):
             pass
@@ -30,7 +30,7 @@ def alive(router):
 
 
 def drops(router):
-    """How many packets were dropped, by layer and reason; reasons without any are left out."""
+    """Returns the number of dropped packets by layer and reason. Reasons with no drops are omitted."""
     return router.json("status")["drops"]
 
 
@@ -85,7 +85,7 @@ def test_a_bad_packet_is_a_counted_drop_and_its_face_lives_on(router, transport,
         connection = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         connection.connect(("127.0.0.1", router.udp))
         connection.settimeout(PATIENCE)
-    # A peer that begins with something else than NDN is not taken for one.
+    # The router accepts a UDP peer only if its first packet is valid NDN.
     connection.send(interest("/before", nonce=os.urandom(4)))
     assert connection.recv(65536)
     before = dropped(router)
@@ -162,7 +162,7 @@ while True:
 
 @pytest.mark.parametrize("transport", ["unix", "udp"])
 def test_applications_that_flood_do_not_starve_others(router, transport):
-    """Two local applications send as fast as they are let; a third one gets its answers all the same."""
+    """Two local applications send as fast as they can; a third one still gets its answers."""
     packets = b"".join(interest(f"/no/route/{i}", nonce=os.urandom(4)) for i in range(20_000))
     flooders = []
     try:
@@ -209,7 +209,7 @@ def test_many_connections_leave_nothing_behind(router):
         connections = [router.connect() for _ in range(50)]
         for connection in connections:
             connection.close()
-    # The command's own face is there both times.
+    # The list contains the face of the command itself both times.
     wait_until(lambda: len(router.json("face", "list")) <= before, what="faces go with their connections")
 
 
@@ -227,7 +227,7 @@ def test_connections_that_come_and_go_do_not_keep_commands_waiting(router):
     churner = subprocess.Popen([sys.executable, "-c", CHURNER, str(router.socket)], stdout=subprocess.PIPE)
     try:
         assert churner.stdout.readline()
-        # While the queue of new connections is full, the command's own may be refused.
+        # While the accept queue is full, the connection of the command may be refused.
         answers = lambda: router.namehop("status", check=False).returncode == 0
         for _ in range(20):
             wait_until(answers, what="a command is answered")

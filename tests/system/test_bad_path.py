@@ -1,4 +1,4 @@
-"""Fetching over a link that is slow, long and loses datagrams: `namehop traffic relay`."""
+"""Fetches over a slow, long link that loses datagrams, made by `namehop traffic relay`."""
 
 import json
 import os
@@ -15,7 +15,9 @@ NO_CACHE = "[content_store]\ncapacity_packets = 0\n"
 
 @contextmanager
 def relayed(near, far, *limits):
-    """A relay from one router to the other, as a route of the first; its report is in the list that it gives, once it has ended."""
+    """Runs a relay from one router to the other and routes /object through it. Appends the relay's report to the yielded list when it has
+    ended.
+    """
     command = [PROGRAM, "traffic", "relay", "--to", f"127.0.0.1:{far.udp}", "--json", *limits]
     relay = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     reports = []
@@ -50,14 +52,14 @@ def test_objects_arrive_whole_over_a_bad_link(routers, tmp_path, law):
         gone = way["lost"] + way["queue_full"] + way["refused"] + way["strangers"]
         assert way["received"] + way["duplicated"] == way["carried"] + gone + way["on_the_way"]
         assert way["strangers"] == way["refused"] == 0 and way["lost"] > 0
-    # Each loss on either way costs an Interest, and so may what came too late.
+    # Each loss, in either direction, costs one retransmission. A late packet may cost one too.
     lost = sum(way["lost"] + way["queue_full"] for way in ways.values())
     assert statistics["retransmissions"] >= lost - way["on_the_way"] - 2, (statistics, ways)
     assert statistics["segments"] == 250
 
 
 def test_two_fetches_at_once_share_a_slow_link(routers, tmp_path):
-    """How well they do is in the tests of congestion control, in simulated time; here the whole path is there."""
+    """Two concurrent fetches over a real path. The simulated tests of congestion control measure fairness in detail."""
     near, far = routers
     content = tmp_path / "content"
     content.write_bytes(os.urandom(4_000_000))
@@ -66,7 +68,7 @@ def test_two_fetches_at_once_share_a_slow_link(routers, tmp_path):
     with one, two, relayed(near, far, "--rate", "20Mbit", "--delay", "10ms", "--loss", "0.5%"):
         result = near.namehop("traffic", "fetch", *names, "--discard", "--json")
     rates = [fetched["goodput_bit_per_s"] for fetched in json.loads(result.stdout)["objects"]]
-    # Each has its half of the line until the other ends.
+    # Each fetch gets about half of the line until the other one ends.
     assert min(rates) > 0.6 * max(rates) and max(rates) < 16e6, rates
 
 

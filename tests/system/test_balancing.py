@@ -1,5 +1,5 @@
-"""Two workers, of which one has all the names that are asked for: the router gives some of them to the other by itself. Interests that are
-pending meanwhile are answered, and nobody gets what was cached before from the new owner.
+"""Two workers, one of which owns all requested names: the router moves some of the names to the other worker by itself. Pending Interests
+are still answered, and the new owner does not serve old cached Data.
 """
 
 import os
@@ -11,7 +11,7 @@ from conftest import wait_until
 from packets import data, interest, name, read_element, split_element
 
 PREFIXES, PENDING, PROBES = 12, 60, 300
-# Cached Data that is asked for again and again.
+# Number of cached Data per prefix that are requested again and again.
 CACHED = 40
 
 
@@ -25,11 +25,11 @@ def read(connection, count):
 
 
 def prefixes_of_first_worker(router, consumer):
-    """Prefixes all of whose names belong to worker 0, which is seen from where packets go."""
+    """Finds prefixes whose names all belong to worker 0, from the packet counter of that worker."""
     packets = lambda: router.json("status")["workers"][0]["packets"]
     found, before = [], packets()
     for number in range(100):
-        # There is no route, so each is answered by a Nack.
+        # Without a route, the router answers each Interest with a Nack.
         consumer.sendall(b"".join(interest(f"/skew/{number}/{each}", os.urandom(4)) for each in range(PROBES)))
         read(consumer, PROBES)
         after = packets()
@@ -42,7 +42,7 @@ def prefixes_of_first_worker(router, consumer):
 
 
 class Load:
-    """An application that asks for what is cached, as fast as it is answered, until names are moved: the new owner has nothing of them."""
+    """A consumer that requests cached names as fast as they are answered. After names move, the new owner does not have their Data."""
 
     def __init__(self, router, names):
         self.connection, _ = connect_application(router)
@@ -73,7 +73,7 @@ class Load:
 
 
 def answering(producer, packets):
-    """Answers Interests with these names, and leaves others alone; gives what ends that, and tells which names were asked for."""
+    """Answers Interests for these names and ignores others. Returns a function that stops it and returns the requested names."""
     asked, is_over = [], threading.Event()
 
     def run():
@@ -120,16 +120,16 @@ def test_skewed_load_is_evened_out_by_itself_and_nothing_is_lost(make_router):
     consumer.sendall(b"".join(interest(name_, os.urandom(4)) for name_ in waiting))
     read(producer, len(waiting))
     with Load(router, names):
-        # A look every five seconds, of which the first may have seen too little.
+        # The router checks the load every five seconds; the first check may see too little of it.
         entries = wait_until(lambda: moved(router), what="names are moved")
     assert 3 <= len(entries) <= PREFIXES - 3, entries
     assert all((entry["former_worker"], entry["worker"]) == (0, 1) for entry in entries), entries
 
-    # What was pending when its name was moved is answered all the same.
+    # Interests that were pending when their name moved are still answered.
     producer.sendall(b"".join(data(name_, b"late") for name_ in waiting))
     assert sorted(read(consumer, len(waiting))) == sorted(data(name_, b"late") for name_ in waiting)
 
-    # The new owner has nothing of it in its cache: who asks again gets what is new, and that is cached then.
+    # The new owner's cache has none of this Data: the first Interest fetches new Data, and the second one hits the cache.
     answers = answering(producer, {name(name_): data(name_, b"new") for name_ in once})
     got = []
     for name_ in once * 2:
@@ -142,7 +142,7 @@ def test_skewed_load_is_evened_out_by_itself_and_nothing_is_lost(make_router):
     assert len(asked) == len(set(asked)) == len(entries), "neither more nor fewer names than were moved"
     status = router.json("status")
     assert all(worker[f"dropped_{kind}"] == 0 for worker in status["workers"] for kind in ("interests", "data", "nacks"))
-    # Data without PIT token goes to the present owner, too, where nobody has asked for it.
+    # Data without a PIT token also goes to the present owner, where it is unsolicited.
     assert status["drops"]["engine"] == {"unsolicited-data": PENDING * len(entries)} and not status["drops"]["link"], status["drops"]
 
 
@@ -171,7 +171,7 @@ def test_names_below_one_prefix_fill_the_caches_of_all_workers(make_router):
     wait_until(is_filled, what="both caches are full", seconds=60)
     divided = [entry for entry in router.json("ndt", "list") if entry["divided"]]
     assert len(divided) == 1, divided
-    # What is cached is found.
+    # Cached Data is found.
     consumer, _ = connect_application(router)
     last = [f"/one/prefix/{number}" for number in range(sent - 100, sent)]
     consumer.sendall(b"".join(interest(each, os.urandom(4)) for each in last))

@@ -1,4 +1,4 @@
-"""`namehop bench links`: whole measurements, short ones, and what is left behind."""
+"""`namehop bench links`: complete short measurements, and cleanup afterwards."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`namehop bench peers`: whole measurements of Namehop beside itself, short ones, and what is left behind."""
+"""`namehop bench peers`: complete short measurements of Namehop against itself, and cleanup afterwards."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from test_bench_links import children
 
 pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="forwarders and their load need two CPUs")
 SHORT = ["--runs", "1", "--seconds", "0.3s", "--warm-up", "0.1s", "--cache-packets", "1024"]
-# The same program as a forwarder that is started by a command with a configuration of its own.
+# Configuration of the same program as a second forwarder, started by a command.
 CONFIGURATION = """
 [log]
 level = "warn"
@@ -33,15 +33,15 @@ enabled = false
 
 @pytest.fixture
 def by_command(tmp_path):
-    """The program, as others start it: by a command that names a file with placeholders."""
+    """A forwarder as a command line, with placeholders in a configuration file, as for other forwarders."""
     file = tmp_path / "other.toml"
     file.write_text(CONFIGURATION)
-    # In a shell that stays, so that the forwarder is a child of what was started.
+    # The shell stays, so that the forwarder is a child of the started process.
     return f"""other=sh -c '{PROGRAM} run --config "$0"; exit $?' {{copy:{file}}}"""
 
 
 def runs(pid):
-    """Whether a process runs: one that has ended and that nobody has waited for does not."""
+    """True if the process runs. A zombie does not count."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
@@ -59,7 +59,7 @@ def test_two_forwarders_take_turns_in_every_case(by_command):
     placed = report["processors"]
     assert not set(placed["forwarders"]) & set(placed["generator"])
     cases = report["cases"]
-    # The usual one, and one for every further value.
+    # The default case, and one case for each further value of each list.
     assert len(cases) == 1 + 2 + 1 + 1 + 3 + 1
     assert [case["routes"] for case in cases] == [0] * 8 + [500]
     for case in cases:
@@ -69,7 +69,7 @@ def test_two_forwarders_take_turns_in_every_case(by_command):
         for figures in (first, other):
             assert figures["failure"] is None and figures["turns"] == 1, figures
             assert figures["exchanges"] > 20 and figures["lost"] * 20 < figures["exchanges"], (case, figures)
-            # The forwarder's time, which for the second one is that of a child.
+            # The CPU time of the forwarder. For the second forwarder this is the time of a child process.
             assert figures["cpu_us"] > 0.1 and 0 < figures["forwarder_processors"] < 2, (case, figures)
             assert 0 < figures["rtt_p50_us"] <= figures["rtt_p99_us"] <= figures["rtt_p999_us"]
             assert figures["resident_bytes"] > 1 << 20
@@ -126,7 +126,7 @@ def test_errors_say_what_to_do(tmp_path, by_command):
 
 
 def test_one_that_refuses_and_one_that_works(tmp_path):
-    """What fails is in the figures, and the others are measured."""
+    """A failure is reported in the figures, and the other forwarders are still measured."""
     file = tmp_path / "strict.toml"
     certificate = tmp_path / "operator.ndncert"
     run_namehop("key", "generate", "/operator", "--key", tmp_path / "operator.key", "--certificate", certificate)

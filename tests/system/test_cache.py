@@ -1,4 +1,4 @@
-"""Simulated caches decide as those of libCacheSim do, request by request."""
+"""Simulated caches make the same decisions as libCacheSim, request by request."""
 
 import json
 import random
@@ -26,7 +26,7 @@ def skewed(names, seed):
 
 
 def loops(names, seed):
-    """Names in turn, now and then from another place on."""
+    """Returns requests for names in sequence, with occasional jumps to a random name."""
     source = random.Random(seed)
     requests, place = [], 0
     for _ in range(REQUESTS):
@@ -84,12 +84,12 @@ def test_decisions_are_the_same(tmp_path, policy, cache, trace):
 def test_random_evictions_hit_as_often(tmp_path):
     requests = TRACES["skewed"]
     ours, theirs = simulate(tmp_path, requests, "random"), reference(libcachesim.Random(cache_size=CAPACITY), requests)
-    # Four standard deviations of the difference of two shares of 20,000.
+    # Four standard deviations of the difference of two hit counts.
     assert abs(sum(ours) - sum(theirs)) < 4 * (2 * sum(ours)) ** 0.5
 
 
 def test_a_small_window_with_frequencies_hits_about_as_often(tmp_path):
-    """The other implementation counts only some of the requests, and by other hashes: so not each decision is the same."""
+    """libCacheSim counts only some of the requests and hashes differently, so single decisions differ."""
     requests = TRACES["skewed"]
     ours, theirs = simulate(tmp_path, requests, "w-tinylfu"), reference(libcachesim.WTinyLFU(cache_size=CAPACITY), requests)
     assert abs(sum(ours) - sum(theirs)) < 0.03 * REQUESTS

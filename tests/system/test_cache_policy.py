@@ -1,4 +1,4 @@
-"""The cache's policy at work, and its change while the router runs."""
+"""The cache policy of a running router, and its change at run time."""
 
 import json
 import select
@@ -17,7 +17,7 @@ policy = "{policy}"
 
 
 class Cache:
-    """A consumer and a producer on both sides of a router's cache."""
+    """A consumer and a producer on the two sides of a router's cache."""
 
     def __init__(self, router):
         self.router = router
@@ -27,7 +27,7 @@ class Cache:
         router.namehop("route", "add", "/object", face)
 
     def ask(self, number):
-        """Fetches an object; True when the cache answered."""
+        """Fetches an object. True if the cache answered."""
         name = f"/object/{number}"
         self.asked += 1
         self.consumer.sendall(interest(name, nonce=self.asked.to_bytes(4, "big")))
@@ -52,12 +52,12 @@ def test_policies_change_while_the_router_runs(make_router):
     assert router.json("cs", "info")["policy"] == "fifo"
     assert [cache.ask(number) for number in [1, 1, 2]] == [False, True, False]
 
-    # One that lets in only what was asked for three times lately.
+    # A policy that admits only objects with three recent requests.
     assert cache.policy("filter:threshold=3") == "filter:threshold=3"
     assert router.json("cs", "info")["policy"] == "filter:threshold=3"
     assert cache.ask(1) and cache.ask(2), "what was there still is"
     assert [cache.ask(3) for _ in range(4)] == [False, False, False, True]
-    # The answers to these commands are Data that pass the cache, too, and are asked for once.
+    # The responses to these commands are Data too; they pass through the cache and are requested once.
     counts = cache.counts()
     fifo, filtered = counts["fifo"], counts["filter"]
     assert fifo["hits"] == 1 and fifo["misses"] >= 2 and fifo["insertions"] >= 2 and fifo["rejections"] == 0
@@ -72,7 +72,7 @@ def test_policies_change_while_the_router_runs(make_router):
 
 def test_a_policy_that_was_chosen_survives_a_restart_and_others_do_not(make_router):
     router = make_router(CONFIGURATION.format(capacity=100, policy="fifo"))
-    # A command about something else does not choose the policy.
+    # A command that changes another setting does not save the policy.
     router.namehop("cs", "config", "--capacity", "50")
     router.stop()
     router.extra = CONFIGURATION.format(capacity=100, policy="sieve")
@@ -108,7 +108,7 @@ def test_policies_that_are_not_there_are_refused(make_router):
 
 
 def test_a_large_cache_changes_its_policy_while_packets_flow(make_router):
-    """Every exchange during the changes is answered, from whichever side."""
+    """Every exchange during the changes is answered, by the cache or the producer."""
     router = make_router(CONFIGURATION.format(capacity=20_000, policy="lru"))
     cache = Cache(router)
     count = 3_000

@@ -1,4 +1,4 @@
-"""What goes over the wire, as tshark sees it, is what faces count."""
+"""The packet counters of faces agree with a tshark capture of the link."""
 
 import os
 import subprocess
@@ -17,12 +17,12 @@ INTEREST, DATA, LP_PACKET, FRAGMENT, NACK = 5, 6, 0x64, 0x50, 0x320
 ETHERTYPE = 0x8624
 SEGMENTS, SEGMENT_BYTES = 100, 1_000
 ADDRESSES = ["192.0.2.1", "192.0.2.2"]
-# Of the far end, in its network namespace.
+# UDP port of the far end, in its network namespace.
 PORT = 6363
 
 
 class Capture:
-    """tshark on one end of the link."""
+    """A tshark capture at one end of the link."""
 
     def __init__(self, link, end, file):
         self.link, self.end, self.file = link, end, file
@@ -30,7 +30,7 @@ class Capture:
     def __enter__(self):
         command = [*self.link.inside(self.end), "tshark", "-q", "-l", "-n", "-i", self.link.devices[self.end], "-w", str(self.file)]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        # It says that it captures when it does.
+        # tshark prints this line when it captures.
         for line in self.process.stderr:
             if "Capturing on" in line:
                 break
@@ -38,7 +38,7 @@ class Capture:
         return self
 
     def __exit__(self, *_):
-        # What it has not read yet when it ends is not in the file.
+        # Wait for the file to stop growing: tshark discards packets that it has not read when it ends.
         size = -1
         while (now := self.file.stat().st_size) != size:
             size = now
@@ -47,7 +47,7 @@ class Capture:
         self.process.communicate()
 
     def packets(self):
-        """How many packets of each kind there are, by whether they are in UDP and by the sender's hardware address."""
+        """Returns the number of packets by (is in UDP, sender's MAC address, kind of packet)."""
         wanted = f"eth.type == {ETHERTYPE} or udp.port == {PORT}"
         fields = ["eth.src", "udp.payload", "data.data"]
         command = ["tshark", "-r", str(self.file), "-n", "-Y", wanted, "-T", "fields", "-E", "separator=/t"]
@@ -64,7 +64,9 @@ class Capture:
 
 
 def kind_of(frame):
-    """Of the packet in a frame, behind which there may be padding; None of a frame without one, by which routers find out about each other."""
+    """Returns the kind of the packet in a frame that may end in padding. Returns None for a frame without a packet, such as a query between
+    routers.
+    """
     kind, packet, _ = split_element(frame)
     if kind != LP_PACKET:
         return kind
@@ -94,7 +96,7 @@ def test_tshark_counts_what_faces_count(make_router, tmp_path, workers):
         with published(far, "/ether", content, "-s", SEGMENT_BYTES), published(far, "/udp", content, "-s", SEGMENT_BYTES), capture:
             for prefix in ["/ether", "/udp"]:
                 assert same(near.namehop("cat", prefix, text=False).stdout, content)
-            # The far end has no route.
+            # The far end has no route, so it answers with Nacks.
             near.namehop("ping", "/nowhere", "-c", "3", "-i", "10ms", "-o", "200ms", check=False)
             addresses = [link.address(0), link.address(1)]
             faces = {

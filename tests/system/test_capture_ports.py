@@ -1,5 +1,5 @@
-"""Every kind of link that a port can have, beside sockets of the kernel over IPv6: what tshark sees on the wire between two routers is what
-their faces count, in both directions: frames, bytes, fragments, Interests and Data.
+"""Counters of faces on ports agree with a tshark capture: frames, bytes, fragments, Interests and Data in both directions. Covers every
+kind of link that a port can carry, and kernel sockets over IPv6.
 """
 
 import os
@@ -20,8 +20,7 @@ SEGMENTS, SEGMENT_BYTES = 12, 4_000
 FRAG_INDEX = 0x52
 OWN_V4, OWN_V6 = ["192.0.2.1", "192.0.2.2"], ["2001:db8::1", "2001:db8::2"]
 KERNEL_V6 = ["2001:db8:1::1", "2001:db8:1::2"]
-# What tells the frames of a kind of link from those of others, the remote address of the face at the other end, and what its local
-# address has behind the interface.
+# By kind of link: the tshark filter for its frames, the remote URI of a face, and the suffix of its local URI.
 KINDS = {
     "ethernet": ("eth.type == 0x8624 and not vxlan", lambda link, end: link.uri(1 - end), ""),
     "vlan": ("vlan.id == 7", lambda link, end: link.uri(1 - end), "?vlan=7"),
@@ -34,7 +33,7 @@ SOCKET = f"ipv6 and udp.port == 6363 and ipv6.addr == {KERNEL_V6[0]}"
 
 
 def frames(file, wanted, sender):
-    """The NDN frames that one end has sent by a kind of link."""
+    """Returns the NDN frames that one end has sent over a kind of link."""
     fields = ["-e", "data.data", "-e", "udp.payload"]
     choice = f"eth.src == {sender} and ({wanted})"
     command = ["tshark", "-r", str(file), "-n", "-Y", choice, "-T", "fields", "-E", "separator=/t", *fields]
@@ -42,28 +41,28 @@ def frames(file, wanted, sender):
     found = []
     for line in text.splitlines():
         payload, datagram = line.split("\t")
-        # Behind a packet there may be padding.
+        # The frame may end in padding.
         _, packet, _ = split_element(bytes.fromhex((payload or datagram).replace(":", "")))
         found.append(packet)
     return found
 
 
 def seen(packets):
-    """What a face counts of them. A packet in fragments is told by the first of them."""
+    """Returns the counters that a face should have for these packets. Only the first fragment of a packet shows its kind."""
     counts = Counter(frames=len(packets), bytes=sum(map(len, packets)))
     for packet in packets:
         fields = elements(elements(packet)[LP_PACKET]) if packet[0] == LP_PACKET else {FRAGMENT: packet}
         is_later = int.from_bytes(fields.get(FRAG_INDEX, b"\0"), "big") > 0
         if is_later:
             counts["later fragments"] += 1
-        # Without a packet: a frame by which routers find out about each other.
+        # A frame without a packet is a query between routers.
         elif FRAGMENT in fields:
             counts[{INTEREST: "interests", DATA: "data"}[fields[FRAGMENT][0]]] += 1
     return counts
 
 
 def frames_by_face(router):
-    """Frames received and sent, as the metrics have them."""
+    """Returns the frame counters of each face and direction from the metrics."""
     program = f"import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:{router.metrics}/metrics').read().decode())"
     text = subprocess.run([*router.prefix, sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
     lines = re.findall(r"^namehop_face_frames_total\{(.*)\} (\d+)$", text, re.MULTILINE)
@@ -86,7 +85,7 @@ def test_tshark_counts_what_faces_of_ports_count(make_router, tmp_path, workers)
         for end, name in enumerate(["near", "far"]):
             ip("-n", link.namespaces[end], "address", "add", f"{KERNEL_V6[end]}/64", "dev", link.devices[end], "nodad")
             addresses = f'[[port]]\nuri = "{link.local(end)}"\naddresses = ["{OWN_V4[end]}/24", "{OWN_V6[end]}/64"]'
-            # Nobody asks a peer whether it is there while counters are compared with the capture.
+            # A long timeout, so that no liveness probes are sent between the capture and the reading of the counters.
             sockets = f'[faces]\nblocked_timeout_s = 600\n[faces.udp]\nlisten = ["[{KERNEL_V6[end]}]:6363"]\nmtu = 1400'
             router = make_router(ports(end, addresses, sockets), name=name, start=False)
             router.prefix = link.inside(end)
@@ -118,5 +117,5 @@ def test_tshark_counts_what_faces_of_ports_count(make_router, tmp_path, workers)
                 for end, direction in [(sender, "out"), (1 - sender, "in")]:
                     found = Counter(counted(routers[end], numbers[end], direction))
                     assert found == wire, (kind, sender, direction)
-        # Besides packets, routers see what one kernel asks for the address of the other.
+        # The router also sees the kernels' neighbour discovery.
         assert all(set(router.json("status")["drops"].get("link", {})) <= {"foreign-frame"} for router in routers)

@@ -1,10 +1,10 @@
-"""Applications of other authors, unchanged: NDNts and python-ndn publish, fetch and register over every transport."""
+"""Unmodified applications of other authors: NDNts and python-ndn publish, fetch and register over every transport."""
 
 import pytest
 from applications import wait_for_route
 from conftest import digest, wait_until
 
-# What producer and consumer are connected by, and how many workers the router has.
+# Transport of the producer, transport of the consumer, and number of workers.
 NDNTS_PATHS = [("unix", "unix", 1), ("tcp", "tcp", 1), ("ws", "ws", 1), ("unix", "udp", 2), ("tcp", "unix", 1), ("ws", "tcp", 4)]
 PYTHON_PATHS = [("unix", "unix", 2), ("tcp", "tcp", 1), ("unix", "udp", 1)]
 
@@ -27,7 +27,7 @@ def test_python_to_python(router, clients, content, tmp_path, producer, consumer
 
 @pytest.mark.parametrize("producer, consumer, workers", [("unix", "tcp", 2), ("ws", "unix", 1)])
 def test_ndnts_to_python(router, clients, content, tmp_path, producer, consumer):
-    """Different authors at the two ends."""
+    """Producer and consumer use different libraries."""
     served = clients.start("ndnts", "serve", router.uri(producer), "/mixed/object", content)["serving"]
     got = tmp_path / "got.bin"
     clients.run("python", "fetch", router.uri(consumer), served.replace("8=", ""), got)
@@ -36,7 +36,7 @@ def test_ndnts_to_python(router, clients, content, tmp_path, producer, consumer)
 
 @pytest.mark.parametrize("language", ["ndnts", "python"])
 def test_producer_on_udp(router, clients, content, tmp_path, language):
-    """A UDP peer is another computer to the router and may not register: the operator adds its route."""
+    """The router treats a UDP peer as remote, and remote peers may not register: the operator adds the route."""
     port = clients.start(language, "serve", router.udp_uri, "/remote/object", content, "no-register")["port"]
     router.namehop("route", "add", "/remote", f"udp4://127.0.0.1:{port}")
     got = tmp_path / "got.bin"

@@ -1,4 +1,4 @@
-"""The namehop commands, typed as an operator would, against a running router."""
+"""The namehop commands, as an operator would type them, against a running router."""
 
 import json
 import os
@@ -115,7 +115,7 @@ def test_configuration_check_and_show(tmp_path):
 
 
 def test_metrics(router, make_router):
-    # The socket is there a moment before the rest.
+    # The socket exists slightly before the other listeners.
     router.namehop("status")
     text = urllib.request.urlopen(f"http://127.0.0.1:{router.metrics}/metrics").read().decode()
     assert re.search(r"^namehop_\w*interests\w*\{?.* \d+$", text, re.M), text[:500]
@@ -132,7 +132,7 @@ def test_status_names_the_reason_of_a_drop(router):
 
 
 def test_it_says_where_it_listens(router):
-    # The router listens before it says so.
+    # The router logs its addresses only after it listens.
     wait_until(lambda: f"NDN_CLIENT_TRANSPORT=unix://{router.socket}" in router.log.read_text(), what="the router says where")
     log = router.log.read_text()
     for port in (router.tcp, router.udp, router.ws):
@@ -151,7 +151,7 @@ def test_it_says_for_how_many_packets_memory_is_fetched(make_router, configured)
 
 
 def test_the_default_socket_without_privileges(tmp_path):
-    """An ordinary user without a configuration gets a socket in $XDG_RUNTIME_DIR and is told so."""
+    """A router of an unprivileged user without a configured socket uses $XDG_RUNTIME_DIR and logs the path."""
     if os.geteuid() != 0:
         pytest.skip("needs root to become another user")
     home = tmp_path / "home"

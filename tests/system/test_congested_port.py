@@ -1,4 +1,4 @@
-"""A network interface that takes less than is sent through it, beside one that takes all."""
+"""A slow network interface with more traffic than it can send, beside a fast interface."""
 
 import json
 import os
@@ -15,7 +15,7 @@ pytestmark = needs_root
 
 
 class SlowNeighbour:
-    """A second interface of the near end, shaped to one megabit a second, whose other end is at the far one."""
+    """A second interface of the near end, shaped to 1 Mbit/s, with its peer at the far end."""
 
     def __init__(self, link):
         (left, self.far), self.address = link.namespaces, "02:00:00:00:00:77"
@@ -26,13 +26,13 @@ class SlowNeighbour:
         subprocess.run([*link.inside(0), "tc", *shape], check=True, capture_output=True)
 
     def received(self):
-        """NDN frames only: the kernel's own have other destinations."""
+        """Returns the number of received frames. Frames of the kernel have other destination addresses and are not counted."""
         command = ["ip", "-n", self.far, "-s", "-j", "link", "show", "slow1"]
         return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)[0]["stats64"]["rx"]["packets"]
 
 
 class Flood:
-    """An application that sends 4,000 Interests a second, ten times what fits through the slow interface."""
+    """An application that sends 4,000 Interests per second, ten times the capacity of the slow interface."""
 
     def __init__(self, router):
         self.connection, self.running, self.count = router.connect(), True, 0
@@ -57,7 +57,7 @@ class Flood:
 
 
 def seconds_to_fetch(router, name, file):
-    """The best of three: the tests share the processors with others."""
+    """Returns the shortest time of three fetches, because the tests share the CPUs with other programs."""
     taken = []
     for _ in range(3):
         router.namehop("cs", "erase", name)
@@ -68,7 +68,7 @@ def seconds_to_fetch(router, name, file):
 
 
 def ping(router, name):
-    """Twenty pings must all be answered."""
+    """Checks that all of twenty pings are answered."""
     pings = router.json("ping", name, "-c", "20", "-i", "20ms", "-o", "20s")
     assert pings["received"] == 20, pings
 
@@ -90,9 +90,9 @@ def test_a_congested_port_keeps_nobody_else_waiting_and_no_frame_stays_behind(ma
             for name in ("/here", "/there"):
                 ping(near, name)
             wait_until(lambda: flood.count > 4000, what="there is a flood")
-        # At the rate of the slow port the object would take 24 s at least, and it has a part of that only.
+        # The object alone would take at least 24 s at the rate of the slow port.
         assert loaded < 3 * unloaded + 5, f"{loaded:.2f} s beside a flood, {unloaded:.2f} s without"
-    # The queue of half the frames that may wait, and that of the kernel, at 275 bytes each and 125,000 bytes a second.
+    # Waits for the router's queue and the kernel's queue to drain: 275 bytes per frame at 125,000 bytes per second.
     sent = lambda: face_to(near, slow_uri)["out_interests"] - drops(near, "send-queue-full")
     wait_until(lambda: slow.received() >= sent(), what="everything that was accepted comes out")
     assert near.json("status")["drops"].get("link", {}).keys() <= {"send-queue-full", "receive-ring-full"}

@@ -1,4 +1,4 @@
-"""Text that a web page can have a browser send to the router's TCP port: no command in it may be carried out."""
+"""Text that a web page can make a browser send to the router's TCP port. The router must not execute a command in it."""
 
 import os
 import socket
@@ -11,7 +11,7 @@ from packets import read_number, split_element
 
 
 def captured_command(folder, *arguments):
-    """The bytes of the command Interest that `namehop ARGUMENTS` sends, valid and never seen by any router."""
+    """Returns the command Interest that `namehop ARGUMENTS` sends. It is valid, and no router has seen it."""
     path = folder / "capture.sock"
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
@@ -48,7 +48,9 @@ def request(method, target, body):
 
 
 def end_of_elements(text, end):
-    """Where the first element ends at or behind `end`, when the text is cut into elements of any type."""
+    """Returns the end of the first element that ends at or after `end`, if the text is parsed as elements of any type. None if it cannot be
+    parsed.
+    """
     at = 0
     while at < end:
         try:
@@ -61,7 +63,7 @@ def end_of_elements(text, end):
 
 
 def aligned_request(method, command):
-    """A request with a command in its body, behind filler that completes the element in which the header ends."""
+    """Returns a request with a command in its body, preceded by filler that completes the element in which the header ends."""
     size = len(command) + 300
     for length in range(1, 100):
         target = "/" + "a" * length
@@ -98,7 +100,7 @@ def command(tmp_path):
 
 
 def test_the_captured_command_is_valid(router, command):
-    """What the other tests send in disguise works when an application sends it plainly."""
+    """Checks that the command takes effect when an application sends it without disguise."""
     application = socket.create_connection(("127.0.0.1", router.tcp), 5)
     application.sendall(command)
     wait_until(lambda: "/hijacked" in strategies(router), what="the command is carried out")
@@ -106,7 +108,7 @@ def test_the_captured_command_is_valid(router, command):
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "dAV"])
 def test_a_cross_site_request_commands_nothing(router, command, method):
-    # "dAV" begins like a link packet with a length of 65; where its elements end is up to the text.
+    # "dAV" parses as a link packet with a length of 65. The text determines where its elements end.
     payload = aligned_request("POST", command) if method == "POST" else request(method, "/x", command)[1]
     assert send_and_await_the_end(router, payload) == b"", "the router says nothing"
     assert "/hijacked" not in strategies(router)

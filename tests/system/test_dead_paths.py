@@ -1,4 +1,4 @@
-"""Connections whose path dies without a word, and whose local address goes: faces notice, and those that connect do so again."""
+"""Connections whose path fails silently, or whose local address is removed: the faces detect it, and the connecting side reconnects."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ NEAR, FAR = "192.0.2.1", "198.51.100.1"
 
 
 class Path:
-    """Two hosts with a router of the kernel between them."""
+    """Two hosts with a kernel router between them."""
 
     def __init__(self, name):
         self.near, self.middle, self.far = (f"{name}{end}" for end in "amb")
@@ -39,7 +39,7 @@ class Path:
             subprocess.run(["ip", "netns", "delete", namespace], check=False, capture_output=True)
 
     def cut(self, how="add"):
-        """From now on packets vanish on their way, in both directions."""
+        """Drops all packets in the middle from now on, in both directions."""
         for address in (NEAR, FAR):
             ip("-n", self.middle, "route", how, "blackhole", f"{address}/32")
 
@@ -84,7 +84,7 @@ def is_up(router):
 
 
 def ping(near):
-    """Whether the other host answers."""
+    """True if the other host answers."""
     return near.namehop("ping", "/far", "--count", "1", "--timeout", "500ms", check=False).returncode == 0
 
 
@@ -121,7 +121,7 @@ def test_a_connection_ends_when_its_local_address_goes(path, routers, transport)
     connect(near, far, transport)
     with serving(far, "/far"):
         assert ping(near)
-        # The host that connects is in another network now.
+        # The connecting host moves to another network.
         ip("-n", path.near, "address", "delete", f"{NEAR}/24", "dev", "veth0")
         wait_until(lambda: [(face["is_up"], face["local_uri"]) for face in connections(near)] == [(False, "null://")], seconds=3, what="the face is down")
         ip("-n", path.near, "address", "add", f"{NEAR}9/24", "dev", "veth0")
@@ -129,6 +129,6 @@ def test_a_connection_ends_when_its_local_address_goes(path, routers, transport)
         wait_until(lambda: is_up(near), seconds=15, what="the face is up again")
         assert f"{NEAR}9:" in connections(near)[0]["local_uri"]
         assert ping(near)
-        # So is the one that accepts.
+        # The accepting host loses its address too.
         ip("-n", path.far, "address", "delete", f"{FAR}/24", "dev", "veth0")
         wait_until(lambda: connections(far) == [], seconds=3, what="what was accepted is closed")
