@@ -32,8 +32,8 @@ WORKERS = int(os.environ.get("NAMEHOP_WORKERS", "1"))
 PATIENCE = 60.0
 
 
-# Tests that measure times, loads or CPU time, or that keep two CPUs busy. Parallel tests would disturb their measurements, so `make
-# system-test` runs these files last and one by one.
+# Tests that measure times, loads or CPU time, or that keep two CPUs busy. Parallel tests would disturb their measurements, so
+# `make system-test` runs these files last and one by one.
 ALONE = {
     "test_attack.py",
     "test_bad_path.py",

@@ -55,7 +55,7 @@ def seen(packets):
         is_later = int.from_bytes(fields.get(FRAG_INDEX, b"\0"), "big") > 0
         if is_later:
             counts["later fragments"] += 1
-        # A frame without a packet is a query between routers.
+        # An IDLE packet carries no network packet.
         elif FRAGMENT in fields:
             counts[{INTEREST: "interests", DATA: "data"}[fields[FRAGMENT][0]]] += 1
     return counts

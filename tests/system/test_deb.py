@@ -1,7 +1,7 @@
-"""The Debian package ($NAMEHOP_DEB) in a clean Debian with a systemd of its own: installed, started, upgraded, removed, purged.
+"""The Debian package ($NAMEHOP_DEB) in a minimal Debian container with its own systemd: installed, started, upgraded, removed, purged.
 
-The clean Debian is made once, by debootstrap, with what the package depends on and nothing else; it is kept beside the package, and
-each run changes a layer above it only.
+The first run makes the minimal Debian with debootstrap and installs only the package's dependencies. It is stored beside the package; each
+run changes only an overlay above it.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from container import Container
 
 PACKAGE = os.environ.get("NAMEHOP_DEB")
 RELEASE = "bookworm"
-# What the container is made of. Arguments: the clean Debian, a folder for the layer above it, the package.
+# The container's set-up script. Arguments: the minimal Debian, a folder for the overlay, the package.
 ENTER = r"""
 set -eu
 mount --make-rprivate /
@@ -51,7 +51,7 @@ pytestmark = [
 
 
 def clean_debian():
-    """A folder with Debian, and what the package says that it needs."""
+    """Returns a folder with a minimal Debian and the dependencies of the package."""
     depends = subprocess.run(["dpkg-deb", "-f", PACKAGE, "Depends"], capture_output=True, text=True, check=True).stdout.strip()
     root = Path(PACKAGE).parents[1] / f"deb-root-{hashlib.sha256(depends.encode()).hexdigest()[:12]}"
     if not root.exists():
@@ -81,7 +81,7 @@ class Debian(Container):
         self.run("sh", "-c", f"cat > {path} <<'END'\n{text}\nEND")
 
     def link(self, *arguments):
-        """Calls `ip link` of this host in the network namespace of the container, which has no such command."""
+        """Calls `ip link` of the host in the container's network namespace, because the container has no such command."""
         subprocess.run(["nsenter", "-t", self.first, "-n", "ip", "link", *arguments], check=True, capture_output=True)
 
     def make_device(self, path, major, minor):
@@ -105,10 +105,10 @@ def test_the_package_is_installed_upgraded_removed_and_purged(debian):
     assert debian.says("namehop", "setup", "--json")
     for path in ("/usr/share/bash-completion/completions/namehop", "/etc/namehop/namehop.toml"):
         assert debian.has(path), path
-    # A small Debian may be told to leave manual pages out; the package has them all the same.
+    # A minimal Debian may skip the installation of manual pages, so check the package's list of files.
     assert "/usr/share/man/man1/namehop.1.gz" in debian.run("dpkg", "-L", "namehop").stdout.splitlines()
 
-    # Settings of the operator stay, and the service runs on with its state.
+    # The operator's settings stay, and the service restarts with its state.
     debian.run("sh", "-c", "echo '# mine' >> /etc/namehop/namehop.toml")
     first = debian.property("MainPID")
     debian.run("dpkg", "-i", "/root/namehop.deb")
@@ -123,7 +123,7 @@ def test_the_package_is_installed_upgraded_removed_and_purged(debian):
     debian.run("dpkg", "-P", "namehop")
     after = debian.says("find", "/etc", "/var/lib", "/usr", "-xdev", "-not", "-path", "/var/lib/dpkg/*", "-not", "-path", "/var/lib/systemd/*")
     left = set(after.splitlines()) - set(files.splitlines())
-    # systemd keeps the folder for state of dynamic users.
+    # systemd keeps the state folder of dynamic users.
     assert left <= {"/var/lib/private"}, left
 
 
@@ -164,7 +164,7 @@ multicast = true
 
 
 def test_the_package_opens_every_kind_of_port(debian):
-    """The service, with the file that the package brings for ports, and a second router as its peer."""
+    """The service, with the package's drop-in file for ports, and a second router as its peer."""
     debian.run("dpkg", "-i", "/root/namehop.deb")
     for kind in ("dev", "xdp"):
         debian.link("add", f"{kind}0", "type", "veth", "peer", "name", f"{kind}1")
@@ -199,7 +199,7 @@ def test_the_package_opens_every_kind_of_port(debian):
         answered = lambda: debian.run("namehop", "ping", "/served", "-c", "3", "-i", "20ms", check=False).returncode == 0
         wait_until(answered, what=f"answers over {kind}")
         debian.run("namehop", "route", "remove", "/served", remote)
-    # Frames for everybody leave by the TAP interface and go into the capture.
+    # Multicast frames leave by the TAP interface and go into the capture.
     before = int(debian.says("cat", "/sys/class/net/ndn0/statistics/rx_packets"))
     group = "ether://[01:00:5e:00:17:aa]"
     faces = json.loads(debian.run("namehop", "face", "list", "--json").stdout)

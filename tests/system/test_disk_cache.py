@@ -1,4 +1,4 @@
-"""The second tier of the Content Store in files, with real routers, and file systems that are full or freeze."""
+"""The second tier of the Content Store in files, with real routers, and on file systems that are full or frozen."""
 
 import os
 import random
@@ -50,7 +50,7 @@ def test_what_left_memory_is_found_again_and_survives_a_restart(make_router, tmp
     wait_for_state(router, "working")
     found, _ = fetch(router, names(200))
     assert len(found) >= 200 - 2 * IN_MEMORY, "names are found by their new owners"
-    # Erasing reaches the disk, and a restart does not bring it back.
+    # Erasing also erases from the disk, and a restart does not restore the Data.
     router.namehop("cs", "erase", "/k/1")
     router.namehop("cs", "erase", "/k")
     assert fetch(router, names(200)) == ({}, 0)
@@ -71,7 +71,7 @@ def test_no_wrong_data_after_a_hundred_kills_in_mid_write(make_router, tmp_path)
     for version in range(1, KILLS + 1):
         router.start()
         producer, consumer = Application(router).produce("/k"), Application(router)
-        # What is there from before: each answer is checked, and names that are new lead to writes.
+        # Sample names that an earlier router wrote, to check each answer, and new names, to cause writes.
         uris = source.sample(names(400), 60) + names(20, 1_000 * version)
         end = time.monotonic() + source.uniform(0.02, 0.15)
         for uri in uris:
@@ -176,7 +176,7 @@ def test_a_disk_that_stalls_holds_up_nobody(make_router, tmp_path):
         assert info["state"] == "stalled" and info["stalls"] == 1 and info["not_stored"] > 0
         assert slowest < 2, f"30 packets took {slowest} s"
         wait_for_state(router, "working")
-        # Another thread writes the log.
+        # Another thread writes the log, so the line may appear later.
         wait_until(lambda: "the disk responds again" in router.log.read_text(), what="the log tells of the end")
         assert "the disk has not responded" in router.log.read_text()
         assert len(fetch(router, names(100))[0]) >= 100 - IN_MEMORY
@@ -210,7 +210,8 @@ def test_what_was_erased_while_the_disk_stalled_does_not_come_back(make_router, 
         router.namehop("cs", "erase", "/k/7")
         router.namehop("cs", "erase", "/k/1")
         assert disk(router)["erasing_workers"] > 0
-        # Nothing tells the disk before the process has ended, whose last threads wait for the disk.
+        # The disk learns nothing of the erasure before the process ends. The process ends only when its last threads have finished waiting
+        # for the disk.
         router.process.kill()
         time.sleep(0.2)
         freeze(False)

@@ -1,4 +1,4 @@
-"""The second tier of the Content Store on block devices, and on disks with faults."""
+"""The second tier of the Content Store on block devices, and on faulty disks."""
 
 import os
 import subprocess
@@ -16,10 +16,10 @@ def test_a_block_device_is_used_and_survives_a_restart(make_router, tmp_path):
         router = make_router(configuration(device))
         wait_for_state(router, "working")
         fetch(router, names(200), 1)
-        # A device takes longer to write than a file, so not all that left memory may be there.
+        # A device writes more slowly than a file, so some of the evicted Data may not be stored.
         stored = disk(router)["stored"]
         assert stored >= IN_MEMORY and len(fetch(router, names(200))[0]) >= stored
-        # It is in use: neither a second router nor somebody who wants to make it empty gets it.
+        # The device is in use, so neither a second router nor `cs format` can take it.
         refused = subprocess.run([PROGRAM, "cs", "format", device, "--yes"], capture_output=True, text=True)
         assert refused.returncode == 1 and "in use" in refused.stderr
         router.stop()
@@ -66,7 +66,7 @@ def test_a_device_with_a_file_system_is_left_alone_until_somebody_asks(make_rout
 
 @needs_root
 def test_a_disk_with_faults_serves_from_memory_until_it_works_again(make_router, tmp_path):
-    """A device that answers every request with an error, as one does that is pulled out."""
+    """A device that answers every request with an error, as a device does that was unplugged."""
     table = f"0 {(24 << 20) // 512} "
     with loop_device(tmp_path / "image") as device:
         name = f"namehop-test-{os.getpid()}"

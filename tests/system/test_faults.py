@@ -1,5 +1,6 @@
-"""Nothing dies silently: the failure of any part ends the router; signals end it cleanly whenever they come; a log that
-nobody reads holds up nothing."""
+"""Failures are never silent: the failure of any part ends the router. Signals end it cleanly at any time, and an unread log does not block
+it.
+"""
 
 import os
 import random
@@ -16,7 +17,7 @@ PREFIXES = 30_000
 
 
 def start(router, *, stderr=None, **environment):
-    """Starts without waiting for anything."""
+    """Starts the router without waiting for it."""
     router.write_config()
     log = open(router.log, "ab")
     router.process = subprocess.Popen(
@@ -32,14 +33,15 @@ def start(router, *, stderr=None, **environment):
 
 
 def heed_signals():
-    """Whoever runs the tests with nohup, or in the background of a script, wants them to outlive the terminal and Ctrl-C. A router that
-    begins with signals ignored, as they are then, does not hear those that come in its first moment."""
+    """Restores the default action of SIGHUP and SIGINT. The tests may run under nohup or in a background job, which ignore these signals,
+    and a router that inherits this would ignore signals during its first moment.
+    """
     for ignored in (signal.SIGHUP, signal.SIGINT):
         signal.signal(ignored, signal.SIG_DFL)
 
 
 def has_faults():
-    """Whether the program was built with the faults that tests ask for."""
+    """True if the program was built with fault injection."""
     return b"NAMEHOP_FAULT" in open(PROGRAM, "rb").read()
 
 
@@ -70,14 +72,14 @@ def test_a_part_that_fails_ends_the_router(make_router, tmp_path, part):
     if part in ("ports thread", "worker thread"):
         extra += f'[[face]]\nuri = "memif://{tmp_path}/m.sock?id=0"\n'
     router = make_router(extra, start=False)
-    # Only one that is alone and has no ports is a task; others are threads.
+    # The worker runs as a task only in a router with one worker and no ports; otherwise workers are threads.
     router.workers = 1 if part == "worker task" else router.workers
     process = start(router, NAMEHOP_FAULT=part)
     assert process.wait(PATIENCE) == FAULT, router.log.read_text()
     log = router.log.read_text()
     assert f"a fault was requested in {part}" in log and "the router ended because of a fault" in log
     assert not router.socket.exists()
-    # Started again, it works.
+    # The router works after a restart.
     router.log.write_text("")
     router.extra = ""
     router.start()
@@ -85,7 +87,7 @@ def test_a_part_that_fails_ends_the_router(make_router, tmp_path, part):
 
 
 def write_state(router, routes):
-    """A state file with so many routes."""
+    """Writes a state file with this number of routes."""
     router.folder.mkdir(parents=True, exist_ok=True)
     peer = "udp4://127.0.0.1:7009"
     with open(router.folder / "state.json", "w") as state:
@@ -114,7 +116,7 @@ def test_signals_end_it_cleanly_at_any_moment_of_the_start(make_router, tmp_path
         time.sleep(random.uniform(0, whole_start))
         process.send_signal((signal.SIGTERM, signal.SIGINT, signal.SIGHUP)[attempts % 3])
         code = process.wait(PATIENCE)
-        # Before the program has had its first turn a signal ends it as it ends every program, and there is nothing to leave.
+        # Before the router has installed its handlers, the default action of a signal ends it, and there is nothing to clean up.
         ended += code >= 0
         assert code <= CLEAN, router.log.read_text()
         assert not router.socket.exists()
@@ -156,7 +158,7 @@ def test_a_log_that_nobody_reads_holds_up_nothing(make_router):
     os.close(write)
     wait_until(router._answers, what="the start")
     with router.connect() as producer, router.connect() as consumer:
-        # An application's own route; each command is logged.
+        # The route of an application; the router logs each command.
         producer.sendall(command("rib", "register", register("/made", 0, origin=0)))
         assert status(read_element(producer)[1])[0] == 200
         for number in range(2000):

@@ -1,4 +1,4 @@
-"""FIB entries from a file: text at first, then a snapshot of them, then files with faults."""
+"""FIB entries from a file: a text file, a snapshot, and faulty files."""
 
 from conftest import wait_until
 
@@ -29,7 +29,7 @@ def test_text_snapshot_and_faults(make_router, tmp_path):
     assert len(loaded) == PREFIXES
     assert loaded["/loaded/5"] == [(PEER, 5), (OTHER, 99)] and loaded["/loaded/77"] == [(PEER, 27)]
 
-    # A snapshot holds the same, with what was added meanwhile; the faces are made again.
+    # A snapshot holds the same entries and those added later. Loading it recreates the faces.
     router.namehop("route", "add", "/loaded/more", OTHER, "--cost", "3")
     snapshot = tmp_path / "fib.snapshot"
     assert "saved to" in router.namehop("fib", "save", snapshot).stdout
@@ -43,13 +43,13 @@ def test_text_snapshot_and_faults(make_router, tmp_path):
     wait_for(router, "FIB entries loaded")
     assert entries(router) == expected and "/loaded/more" in expected
 
-    # A face takes its next hops with it.
+    # Destroying a face removes its next hops.
     face = next(face["face_id"] for face in router.json("face", "list") if face["remote_uri"] == PEER)
     router.namehop("face", "destroy", face)
     wait_until(lambda: entries(router) == {"/loaded/5": [(OTHER, 99)], "/loaded/more": [(OTHER, 3)]}, 30, "all gone")
     router.stop()
 
-    # Damage is told, and what came before it counts.
+    # A damaged file is reported, and the entries before the damage are loaded.
     router.log.write_text("")
     content = snapshot.read_bytes()
     snapshot.write_bytes(content[: len(content) // 2])

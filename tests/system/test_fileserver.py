@@ -1,4 +1,4 @@
-"""`namehop traffic fileserver`, asked by NDNts' client for ndn6-file-server and by Namehop's own."""
+"""`namehop traffic fileserver`, used by NDNts' client for ndn6-file-server and by Namehop's own client."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def test_ndnts_lists_and_fetches(router, clients, tmp_path):
     (folder / "sub" / "below").mkdir(parents=True)
     (folder / "sub" / "content.bin").write_bytes(content)
     (folder / "sub" / "ünïcode name").write_text("x")
-    # Neither is file or directory.
+    # Neither a regular file nor a directory.
     (folder / "sub" / "link").symlink_to("/etc/passwd")
     os.mkfifo(folder / "sub" / "pipe")
     got = tmp_path / "got.bin"
@@ -33,7 +33,7 @@ def test_ndnts_lists_and_fetches(router, clients, tmp_path):
     assert fetched["lastSeg"] == (len(content) - 1) // 8000
     assert fetched["mtime"] == (folder / "sub" / "content.bin").stat().st_mtime_ns // 1_000_000
     assert bytes.fromhex(fetched["part"]) == content[12345:17345]
-    # This client does not look at ContentType: it misses the name in the empty Content of the Nack.
+    # This client ignores ContentType: it fails because the empty Content of the Nack contains no name.
     assert "TLV-TYPE 0x07 missing" in refused["error"], refused
 
 
@@ -50,9 +50,9 @@ def test_several_files_at_once(router, content, tmp_path):
         total = report["total"]
         losses = total["overtaken"] + total["timeouts"] + total["nacks"]
         assert total["interests"] == total["data"] + total["unneeded"] + losses, total
-        # A listing is an object like others.
+        # A directory listing is fetched like any other object.
         assert router.namehop("cat", "/files/32=ls", text=False).stdout == b"one\0two\0"
-        # What has changed is fetched anew, although caches have the old version.
+        # A changed file is fetched again, although caches have the old version.
         (folder / "two").write_text("changed")
         router.namehop("traffic", "fetch", "/files/two", "--into", into)
         assert (into / "two").read_text() == "changed"

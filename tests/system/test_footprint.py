@@ -1,4 +1,4 @@
-"""What a router with nothing to do takes of memory, with and without free huge pages."""
+"""Memory use of an idle router, with and without free huge pages."""
 
 import os
 import re
@@ -9,18 +9,18 @@ import pytest
 from conftest import PROGRAM
 
 NR_HUGEPAGES = Path("/proc/sys/vm/nr_hugepages")
-# Enough for all tables of a router with default settings.
+# Enough huge pages for all tables of a router with default settings.
 PAGES = 500
-# Most memory besides the program itself, in kB, and with it where the program is optimised as a whole.
+# Maximum memory in kB: anonymous memory, and total memory of a fully optimised program.
 OWN_KB, WHOLE_KB = 12_000, 25_000
-# Tables are made ready by a thread of their own, which ends that within a moment.
+# A separate thread prepares the tables and ends within this time.
 SETTLED_SECONDS = 1.5
-# Commands that an operator may give at a router which does nothing else.
+# Number of commands at an otherwise idle router.
 COMMANDS = 10
 
 
 def footprint(router):
-    """kB in use: all, and without what comes from files. Huge pages that were set aside are not in the kernel's sum, and in ours."""
+    """Returns the resident memory in kB: total, and anonymous. Both include huge pages, which the kernel's sums omit."""
     text = Path(f"/proc/{router.process.pid}/smaps_rollup").read_text()
     kilobytes = {name: int(number) for name, number in re.findall(r"^(\w+): +(\d+) kB", text, re.MULTILINE)}
     huge = kilobytes["Private_Hugetlb"] + kilobytes["Shared_Hugetlb"]
@@ -29,7 +29,7 @@ def footprint(router):
 
 @pytest.fixture
 def huge_pages():
-    """Sets huge pages aside, and puts back how many there were."""
+    """Reserves huge pages, and restores the old number at the end."""
     if os.geteuid() != 0:
         pytest.skip("setting huge pages aside needs root")
     before = NR_HUGEPAGES.read_text()

@@ -1,4 +1,4 @@
-"""namehop capture: frames that a router receives and sends, in a file that tshark opens."""
+"""namehop capture: frames that a router receives and sends, in a file that tshark reads."""
 
 import signal
 import subprocess
@@ -10,7 +10,7 @@ from packets import interest, split_element
 
 SEGMENTS, SEGMENT_BYTES = 20, 1_000
 RECEIVED, SENT = "1", "2"
-# What dissectors of NDN do to be found.
+# Registers a dissector as real NDN dissectors do.
 DISSECTOR = """
 local ndn = Proto("ndntest", "NDN, as far as the test needs it")
 local kind = ProtoField.uint8("ndntest.kind", "Kind")
@@ -27,7 +27,7 @@ def object_of(tmp_path):
 
 
 def start_capture(router, file, *options):
-    """A capture that runs."""
+    """Starts a capture and waits until it runs."""
     process = router.spawn("capture", "-w", str(file), *options, text=True)
     line = process.stderr.readline()
     assert line.startswith("capturing frames under "), line
@@ -35,7 +35,7 @@ def start_capture(router, file, *options):
 
 
 def end(process):
-    """Frames written and lost."""
+    """Stops a capture. Returns the numbers of frames written and lost."""
     process.send_signal(signal.SIGINT)
     return outcome(process)
 
@@ -68,7 +68,7 @@ def test_tshark_reads_what_the_router_received_and_sent(router, tmp_path, worker
     frames = tshark(file, *fields)
     assert (len(frames), lost) == (written, 0)
     kinds = {}
-    # The face of the consumer may be gone when the router is asked for its address.
+    # The face of the consumer may be closed before the router describes it, so its address may be missing.
     described = [face for face, uri, *_ in frames if uri]
     assert described
     for face, uri, direction, way, ethertype, data in frames:
@@ -78,7 +78,7 @@ def test_tshark_reads_what_the_router_received_and_sent(router, tmp_path, worker
         kind, _, rest = split_element(bytes.fromhex(data.replace(":", "")))
         assert rest == b"", "frames are whole"
         kinds[face, way] = kinds.get((face, way), 0) + 1
-    # The consumer's face and the producer's: Interests in and out, Data in and out.
+    # The faces of consumer and producer: Interests in and out, Data in and out.
     assert len({face for face, _ in kinds}) == 2
     assert all(count >= SEGMENTS for count in kinds.values()) and len(kinds) == 4, kinds
     times = [float(time) for [time] in tshark(file, "frame.time_epoch")]
@@ -109,7 +109,7 @@ def test_frames_are_chosen_cut_and_counted(router, tmp_path):
         for number in range(2_000):
             connection.sendall(interest(f"/nobody/{number}"))
         wait_until(lambda: file.exists() and len(tshark(file, "frame.number")) >= 250, what="a quarter of the frames is written")
-        # Interests and as many Nacks.
+        # Interests and the same number of Nacks.
         written, lost = end(capture)
         assert lost == 0 and 250 <= written <= 1_500
 

@@ -1,4 +1,4 @@
-"""Peers of the configuration that are given by host name: found, and followed when the name gets another address."""
+"""Configured peers with host names: the router resolves the name, and follows it when its address changes."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ pytestmark = needs_root
 
 
 class Hosts:
-    """The hosts file of a network namespace, which `ip netns exec` puts in place of that of the system."""
+    """The hosts file of a network namespace, which `ip netns exec` mounts over the host's file."""
 
     def __init__(self, namespace):
         self.folder = Path("/etc/netns") / namespace
@@ -53,14 +53,14 @@ def test_a_face_follows_the_addresses_of_its_host(make_router, link, content, sc
         router.prefix = link.inside(end)
     far.start()
     with Hosts(link.namespaces[0]) as hosts, published(far, "/far/object", content):
-        # The name is not known yet.
+        # The name cannot be resolved yet.
         hosts.set("127.0.0.1 localhost")
         near.start()
         assert peers(near) == []
         wait_until(lambda: "cannot create a face to this host yet" in near.log.read_text(), what="the log says so")
         for lines, address in (
             (["192.0.2.1 far.example"], "192.0.2.1"),
-            # The address of the face is still one of the host's.
+            # The face's address is still one of the host's addresses.
             (["192.0.2.2 far.example", "192.0.2.1 far.example"], "192.0.2.1"),
             (["192.0.2.2 far.example"], "192.0.2.2"),
         ):

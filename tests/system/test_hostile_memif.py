@@ -1,4 +1,6 @@
-"""A neighbour on a memif link that lies: in its handshake, in the counts and descriptors of its rings, and by leaving at any moment."""
+"""A hostile neighbour on a memif link: it lies in its handshake and in the counters and descriptors of its rings, and disconnects at any
+time.
+"""
 
 import array
 import fcntl
@@ -21,7 +23,7 @@ MESSAGE_BYTES, VERSION, LINK = 128, 0x0200, 7
 ACK, HELLO, INIT, ADD_REGION, ADD_RING, CONNECT, CONNECTED, DISCONNECT = range(1, 9)
 TO_SERVER, COOKIE, CONTINUES = 1, 0x03E31F20, 1
 F_ADD_SEALS, F_SEAL_SHRINK = 1033, 2
-# Two rings of 16 slots; behind them a buffer of 2048 bytes for each slot.
+# Two rings of 16 slots, followed by a buffer of 2048 bytes for each slot.
 LOG2_SLOTS = 4
 SLOTS = 1 << LOG2_SLOTS
 RING_BYTES = 128 + 16 * SLOTS
@@ -37,7 +39,7 @@ class Ended(Exception):
 
 
 class Peer:
-    """A client of the router's memif. It tells the truth until it is told otherwise."""
+    """A memif client of the router. It follows the protocol unless a test makes it lie."""
 
     def __init__(self, path, steps=6):
         self.control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -65,7 +67,7 @@ class Peer:
             assert self.hear() == (CONNECTED if kind == CONNECT else ACK)
         os.close(file)
         if steps > len(messages):
-            # Empty buffers for what the router sends.
+            # Empty buffers for frames from the router.
             for slot in range(SLOTS):
                 self.describe(1, slot, 0, 0, BUFFER_BYTES, BUFFERS + (SLOTS + slot) * BUFFER_BYTES)
             self.write(1, HEAD, SLOTS)
@@ -111,7 +113,7 @@ class Peer:
         struct.pack_into("=HHII", self.memory, at, flags, region, length, offset)
 
     def offer(self, *chain):
-        """Says that there is a frame in these descriptors: flags, region, length, offset."""
+        """Enqueues a frame with these descriptors: flags, region, length, offset."""
         for descriptor in chain:
             self.describe(0, self.sent, *descriptor)
             self.sent += 1
@@ -124,7 +126,7 @@ class Peer:
         self.offer((0, 0, len(packet), at))
 
     def receive(self):
-        """The next packet from the router, which is there."""
+        """Dequeues the next packet from the router. The packet must have arrived."""
         _, _, length, offset = struct.unpack_from("=HHII", self.memory, RINGS[1] + DESCRIPTORS + 16 * (self.taken % SLOTS))
         self.taken += 1
         self.describe(1, self.taken - 1, 0, 0, BUFFER_BYTES, offset)
@@ -138,9 +140,9 @@ class Peer:
         return self.read(1, TAIL) != self.taken & 0xFFFF
 
     def expect_answer(self):
-        """The router answers an Interest, with a Nack: there is no route."""
+        """Checks that the router answers an Interest. The answer is a Nack, because there is no route."""
         ask = lambda: self.send(interest(f"/peer/{os.urandom(4).hex()}", os.urandom(4)))
-        # What it sends in the first moment, before it has seen that the link is there, is a drop.
+        # The router drops packets until it has seen that the link is up.
         wait_until(lambda: ask() or self.has_answer(0.5), 20, "an answer")
         while self.has_answer(0.02):
             assert split_element(self.receive())[0] == 0x64
@@ -153,14 +155,14 @@ def router(make_router):
 
 @pytest.fixture
 def path(router, tmp_path):
-    """The socket of a memif face."""
+    """The socket path of a memif face."""
     socket_path = f"{tmp_path}/memif.sock"
     router.json("face", "create", f"memif://{socket_path}?id={LINK}", "--persistency", "permanent")
     return socket_path
 
 
 def connect(path):
-    """A peer as it should be, as soon as the router has noticed that the last one is gone."""
+    """Connects a well-behaved peer, as soon as the router has noticed that the previous one is gone."""
 
     def attempt():
         try:
@@ -191,7 +193,7 @@ def test_lies_about_frames_are_counted_and_those_about_counts_end_the_link(route
         peer.offer(*chain)
         peer.expect_answer()
         wait_until(lambda: drops(router, "malformed-frame") == count, what=f"{chain} is counted")
-    # What is no packet comes from inside the memory, and is a drop like any other.
+    # Bytes inside the region that are not a packet: a drop like any other.
     peer.offer((0, 0, 100, RINGS[0]))
     peer.expect_answer()
     for lie in [lambda one: one.write(0, HEAD, one.sent + SLOTS + 1), lambda one: one.write(0, HEAD, one.sent - 1)]:
@@ -201,7 +203,7 @@ def test_lies_about_frames_are_counted_and_those_about_counts_end_the_link(route
         peer.close()
         peer = connect(path)
         peer.expect_answer()
-    # Buffers that are not where they can be: found out when the router has something to send.
+    # Invalid receive buffers. The router notices when it has something to send.
     for slot in range(SLOTS):
         peer.describe(1, slot, 0, 9, 0xFFFFFFFF, 0xFFFFFFFF)
     peer.send(interest("/peer/again", os.urandom(4)))
@@ -215,7 +217,7 @@ def test_noise_in_rings_and_sudden_ends_harm_nobody_else(router, path):
     with serving(router, "/here"):
         end = time.monotonic() + 4
         while time.monotonic() < end:
-            # One in three leaves in the middle of the handshake.
+            # One peer in three disconnects during the handshake.
             steps = chance.choice([0, 1, 2, 3, 4, 6, 6, 6, 6, 6, 6, 6])
             try:
                 peer = Peer(path, steps)
@@ -232,7 +234,7 @@ def test_noise_in_rings_and_sudden_ends_harm_nobody_else(router, path):
                 os.eventfd_write(peer.bells[0], 1)
             peer.close()
         assert frames > 200
-        # Others are served meanwhile, and the next peer that keeps to the protocol.
+        # Applications are served meanwhile, and so is the next well-behaved peer.
         pings = router.json("ping", "/here", "-c", "5", "-i", "10ms", "-o", "10s")
         assert pings["received"] == 5
     connect(path).expect_answer()

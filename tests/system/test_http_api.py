@@ -1,4 +1,4 @@
-"""The HTTP API of a running router: everything that the namehop command can do, by whoever has the token and by nobody else."""
+"""The HTTP API of a running router: it offers everything that the namehop command does, to clients with the token only."""
 
 import http.client
 import json
@@ -14,11 +14,11 @@ from conftest import PATIENCE, run_namehop, wait_until
 from packets import data, interest, read_element
 from test_strategies import SDK, compile_strategy
 
-# Connections that read nothing, and how much memory they may cost together: 32 are kept, each with a page.
+# Number of connections that read nothing, and the memory that they may cost together. The server keeps 32 of them, each with a page.
 SLOW_READERS = 200
 SLOW_READERS_MIB = 32
 PREFIXES = 200_000
-# Of an object file.
+# Size limit of an object file.
 MOST_OBJECT_BYTES = 65_536
 
 
@@ -27,7 +27,7 @@ def token_of(router):
 
 
 def ask(router, method, path, body=None, token=None, headers=None):
-    """Status and answer, as JSON where there is one."""
+    """Returns the status and the answer, decoded from JSON."""
     connection = http.client.HTTPConnection("127.0.0.1", router.metrics, timeout=PATIENCE)
     headers = dict(headers or {})
     if token:
@@ -43,7 +43,7 @@ def ask(router, method, path, body=None, token=None, headers=None):
 
 
 def change(router, method, path, body=None, **options):
-    """The answer to a request that must be carried out."""
+    """Sends a request that must succeed, and returns the answer."""
     status, answer = ask(router, method, path, body, token=token_of(router), **options)
     assert status in (200, 201, 204), answer
     return answer
@@ -76,7 +76,7 @@ def test_data_comes_over_a_route_that_was_made_over_http(make_router, tmp_path):
     assert (route["origin"], route["flags"], route["cost"]) == ("static", "child-inherit", 3)
     with published(far, "/far/object", source):
         assert same(near.namehop("cat", "/far/object", text=False).stdout, source)
-        # Whoever looks sees the same, over HTTP and with the command.
+        # HTTP and the command show the same.
         by_http, by_command = get(near, f"/faces/{number}"), near.json("face", "show", number)
         assert by_http["in_data"] > 0 and by_http.keys() == by_command.keys()
         cache = get(near, "/cs")
@@ -87,7 +87,7 @@ def test_data_comes_over_a_route_that_was_made_over_http(make_router, tmp_path):
     for path, command in [("/routes", "route"), ("/strategies", "strategy"), ("/fib", "fib")]:
         assert in_order(all_items(near, path)) == in_order(near.json(command, "list")), path
     assert get(near, "/status").keys() == near.json("status").keys()
-    # What was made over HTTP outlives a restart, and so does the token.
+    # Changes made over HTTP survive a restart, and so does the token.
     token = token_of(near)
     near.stop()
     near.start()
@@ -117,7 +117,7 @@ def test_strategies_are_chosen_and_loaded(router, tmp_path):
     change(router, "DELETE", "/strategies?prefix=/s")
     change(router, "DELETE", "/strategies/loaded/mine")
     assert router.json("strategy", "list", "--loaded") == []
-    # A file that is too long for a command, as with debug information, is not too long for a body; and it outlives a restart.
+    # An object file that is too long for a command, for example with debug information, fits into a request body. It survives a restart.
     large = object_file + bytes(MOST_OBJECT_BYTES - len(object_file))
     assert change(router, "POST", "/strategies/loaded?name=large", large, **program) == {"name": "large"}
     router.stop()
@@ -141,7 +141,7 @@ def test_names_are_given_to_another_worker(make_router):
         read_element(producer)
         producer.sendall(data(f"/p/q/{worker}"))
         read_element(consumer)
-    # It was at worker 0 or 1, and is moved once.
+    # The name started at worker 0 or 1, so one of the two moves changes something.
     assert statuses in ([200, 409], [200, 200])
     assert ask(router, "POST", "/ndt/move", {"name": "/p/q", "worker": 2}, token=token_of(router))[0] == 404
     assert len(get(router, "/status")["workers"]) == 2 and isinstance(get(router, "/ndt"), list)
@@ -166,7 +166,7 @@ def test_others_are_refused(router):
     assert ask(router, "GET", "/faces", headers={"Origin": "http://evil.example"})[0] == 403
     assert ask(router, "GET", "/faces", headers={"Host": "rebound.example"})[0] == 421
     assert not any(face["remote_uri"] == "udp4://127.0.0.1:7001" for face in all_items(router, "/faces"))
-    # The router's own faces stay as they are.
+    # The router's own faces cannot be changed.
     assert ask(router, "PATCH", "/faces/1", {"mtu_bytes": 1400}, token=token)[0] == 422
     assert change(router, "POST", "/faces", face)["created"]
 
@@ -178,7 +178,7 @@ def test_the_token_has_the_rights_of_a_listed_certificate(make_router, tmp_path)
     router = make_router(rule)
     assert router.namehop("face", "create", "udp4://127.0.0.1:7001", check=False).returncode != 0
     assert change(router, "POST", "/faces", {"uri": "udp4://127.0.0.1:7001"})["created"]
-    # A port that commands may not open: below no folder of memif_folders.
+    # A memif outside of memif_folders, which commands may not open.
     assert change(router, "POST", "/faces", {"uri": f"memif://{tmp_path}/m.sock?id=0"})["created"]
 
 
@@ -249,7 +249,7 @@ def test_slow_readers_cost_little_and_stop_nobody(make_router, tmp_path):
         slow.append(connection)
     assert get(router, "/cs") and router.json("status")
     assert resident_mib(router) - before < SLOW_READERS_MIB
-    # The whole table, in pages, while they are there.
+    # Read the whole table in pages while the slow connections are open.
     prefixes = [entry["prefix"] for entry in all_items(router, "/fib?limit=1000&prefix=/a-prefix-of-some-length")]
     assert len(set(prefixes)) == PREFIXES
     assert resident_mib(router) - before < SLOW_READERS_MIB

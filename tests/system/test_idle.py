@@ -1,4 +1,4 @@
-"""Routers with nothing to do: they take next to no processor time, and answer the first packet after a silence at once."""
+"""Idle routers use almost no CPU time, and answer the first packet after a pause at once."""
 
 import time
 
@@ -8,11 +8,11 @@ from conftest import of_threads, wait_until
 from port_links import is_connected, needs_root, ports
 
 WORKERS = 4
-# Of one processor.
+# Maximum share of one CPU.
 MOST_IDLE = 0.01
-# Four times through a worker that sleeps. With pauses of 5 ms in place of bells it would be some 10 ms.
+# Maximum round trip. It wakes a sleeping worker four times. With polling every 5 ms instead of wake-ups it would take about 10 ms.
 MOST_CROSSINGS_MS = 4.0
-# Longer than any pause between two looks at a port.
+# Longer than any interval at which ports are polled.
 SILENCE = "1500ms"
 
 
@@ -21,7 +21,7 @@ def memif(folder, role):
 
 
 def processor_seconds(router):
-    """Of all threads, by the scheduler's clock."""
+    """Returns the CPU time of all threads in seconds, from the scheduler's clock."""
     return sum(int(text.split()[0]) for text in of_threads(router.process, "schedstat")) / 1e9
 
 
@@ -38,7 +38,7 @@ def workers():
 
 @pytest.fixture
 def pair(make_router, tmp_path):
-    """Two routers over a memif, with a route from the one to the other."""
+    """Two routers linked by a memif, with a route from the client to the server."""
     server, client = make_router(ports(0), name="server"), make_router(ports(1), name="client")
     server.namehop("face", "create", memif(tmp_path, "server"), "--persistency", "permanent")
     client.namehop("face", "create", memif(tmp_path, "client"), "--persistency", "permanent")
@@ -50,13 +50,14 @@ def pair(make_router, tmp_path):
 @needs_root
 def test_idle_routers_over_a_memif_sleep_and_wake_at_once(pair):
     server, client = pair
-    # What was asked of them last stays in memory for a second.
+    # Cached answers of earlier commands stay for a second.
     time.sleep(3)
     shares = [idle_share(router) for router in pair]
     assert max(shares) < MOST_IDLE, shares
     with serving(server, "/ping"):
         pings = client.json("ping", "/ping", "--count", "10", "--interval", SILENCE)
-    # Through both routers and back, with workers and applications all asleep. The least of them, because others use the machine, too.
+    # The path leads through both routers and back, with all workers and applications asleep. Take the minimum, because other programs use
+    # the host too.
     assert pings["rtt_min_ms"] < MOST_CROSSINGS_MS, pings
 
 
@@ -67,5 +68,5 @@ def test_an_idle_router_with_sockets_sleeps(router):
 
 def test_workers_that_never_sleep(make_router):
     router = make_router("[forwarding]\nalways_poll = true\nworkers = 1\n")
-    # As much as others leave it.
+    # The router gets only the CPU time that other programs leave.
     assert idle_share(router, 2) > 2 * MOST_IDLE

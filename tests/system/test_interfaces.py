@@ -21,7 +21,7 @@ pytestmark = needs_root
 
 
 class Capture:
-    """All NDN frames at one end of a link, whichever way they go, from the moment on that it is made."""
+    """Captures all NDN frames at one end of a link, in both directions, from its construction on."""
 
     PROGRAM = """
 import socket, sys
@@ -43,7 +43,7 @@ except BlockingIOError:
         assert self.process.stdout.readline()
 
     def frames(self):
-        """Destination, source and payload of every frame."""
+        """Returns destination, source and payload of every frame."""
         lines, _ = self.process.communicate(timeout=PATIENCE)
         frames = [bytes.fromhex(line) for line in lines.splitlines()]
         return [
@@ -53,7 +53,7 @@ except BlockingIOError:
 
 
 def decode(payloads):
-    """Names of the Interests and Data in the payloads of frames, by python-ndn."""
+    """Returns the names of the Interests and Data in the payloads of frames, decoded by python-ndn."""
     interests, data = [], []
     for payload in payloads:
         kind, packet, padding = split_element(payload)
@@ -62,7 +62,7 @@ def decode(payloads):
         if kind == 0x64:
             fragment = parse_lp_packet_v2(packet).fragment
             if fragment is None:
-                # Routers find out about each other by frames without a packet.
+                # An IDLE packet, by which routers announce that they understand PIT tokens.
                 continue
             packet = bytes(fragment)
         if packet[0] == 5:
@@ -137,7 +137,7 @@ def test_multicast_faces_by_configuration(make_router, link, content):
     far = start(make_router, link, 1, f'[[port]]\nuri = "{link.local(1)}"\nmulticast = true\n')
     face = face_to(far, group)
     assert (face["local_uri"], face["link_type"], face["persistency"]) == (link.local(1), "multi-access", "permanent")
-    # A port that takes long to open does not keep the router from starting.
+    # The router does not wait for a port that opens slowly.
     wait_for_route(near, "/object")
     with published(far, "/object", content):
         assert same(fetch(near, "/object"), content)
@@ -155,7 +155,7 @@ def test_an_unknown_sender_makes_a_face_only_where_that_is_allowed(make_router, 
     face = face_to(far, link.uri(0))
     assert (face["persistency"], face["local_uri"]) == ("on-demand", link.local(1))
 
-    # The other way round there is a face, but frames from elsewhere are nobody's.
+    # The near router has a face, but frames from other senders belong to no face.
     before = drops(near, "unknown-sender")
     sender = "02:00:00:00:00:99"
     send_frames(link, 1, [frame(link.address(0), sender, ETHERTYPE, interest("/x", nonce=os.urandom(4)))] * 3)
@@ -166,7 +166,8 @@ def test_unknown_senders_leave_places_for_applications(make_router, link):
     near = start(make_router, link, 0, f'[[port]]\nuri = "{link.local(0)}"\non_demand = true\n[faces]\nmax_faces = 100\n')
     packet = lambda n: frame(link.address(0), f"02:00:00:00:01:{n:02x}", ETHERTYPE, interest(f"/x/{n}", nonce=os.urandom(4)))
     send_frames(link, 1, [packet(n) for n in range(200)])
-    # A third of the three quarters that are not kept; some who have sent nothing more give way. Each look is a connection of an application.
+    # On-demand faces may use a third of the unreserved three quarters of 100 faces. Some idle ones are evicted for new senders. Each query
+    # is a connection of an application.
     left_out = lambda: drops(near, "too-many-faces") + drops(near, "face-evicted")
     wait_until(lambda: left_out() == 175, what="places for 25 senders")
     assert sum(face["persistency"] == "on-demand" for face in near.json("face", "list") if "ether" in face["remote_uri"]) == 25
@@ -187,7 +188,7 @@ def test_frames_of_nobody_are_named_drops(make_router, link):
         before = drops(near, name)
         send_frames(link, 1, [bad] * 5)
         wait_until(lambda: drops(near, name) >= before + 5, what=name)
-    # What is not NDN, or belongs to a VLAN, stays in the kernel: however much there is of it, it fills no ring.
+    # The kernel keeps frames that are not NDN or have a VLAN tag. Any number of them fills no ring.
     tagged = frame(here, peer, 0x8100, b"\0\5" + struct.pack("!H", ETHERTYPE) + packet)
     send_frames(link, 1, [frame(here, peer, 0x88B5, packet), tagged] * 2000)
     send_frames(link, 1, [frame(here, peer, ETHERTYPE, interest("/x", nonce=os.urandom(4)))])
@@ -236,7 +237,7 @@ def test_an_interface_is_taken_away_and_made_again(make_router, link, content):
     link.remove()
     wait_until(lambda: link_state(near) == "down", what="the interface is gone")
     link.make()
-    # The peers know each other by the addresses from before; new ones would need new faces.
+    # Restore the old addresses, because each peer's face has the other peer's address.
     for end in (0, 1):
         link.set("address", old[end], ends=[end])
     link.set("mtu", "9000")
@@ -247,7 +248,7 @@ def test_an_interface_is_taken_away_and_made_again(make_router, link, content):
 
 
 def test_an_interface_that_is_made_again_between_two_looks_is_another_one(make_router, link, content):
-    """By scripts that configure a network anew, with the address and the MTU of before."""
+    """Scripts that reconfigure a network may recreate an interface with the same address and MTU."""
     near, far = start(make_router, link, 0), start(make_router, link, 1)
     there, _ = connect(near, far, link)
     route(near, "/object", there)
@@ -256,7 +257,7 @@ def test_an_interface_that_is_made_again_between_two_looks_is_another_one(make_r
     make = ["ip", "link", "add", link.devices[0], *ends[0], "up", "type", "veth", "peer", "name", link.devices[1], *ends[1]]
     commands = [["ip", "-n", link.namespaces[0], "link", "delete", link.devices[0]], make]
     commands.append(["ip", "-n", link.namespaces[1], "link", "set", link.devices[1], "up"])
-    # While the routers stand still they cannot look.
+    # Stopped routers cannot see the state between removal and recreation.
     for router in (near, far):
         router.process.send_signal(signal.SIGSTOP)
     for command in commands:
@@ -287,12 +288,12 @@ def test_the_router_sleeps_when_nothing_happens(make_router, link):
     connect(near, far, link)
 
     def share():
-        """Part of a processor that the router takes within some seconds."""
+        """Returns the share of a CPU that the router uses, measured over five seconds."""
         before, begin = processor_seconds(near), time.monotonic()
         time.sleep(5)
         return (processor_seconds(near) - before) / (time.monotonic() - begin)
 
-    # The start may take its time.
+    # The router may use more CPU time while it starts.
     wait_until(lambda: share() < 0.03, what="the router takes nearly nothing of a processor")
 
 

@@ -1,6 +1,4 @@
-"""UDP and VXLAN on ports with Internet addresses of their own: over a router of the kernel, to sockets of the kernel, in VXLAN, in VLANs,
-and on memif.
-"""
+"""UDP and VXLAN on ports with their own IP addresses: through a kernel router, to kernel sockets, over VXLAN, in VLANs, and on memif."""
 
 import contextlib
 import os
@@ -36,7 +34,7 @@ def port(link, end, addresses, *lines):
 
 
 def start(make_router, link, end, *lines):
-    """A router whose end of the link has no addresses of the kernel."""
+    """Starts a router at an end of the link where the kernel has no addresses."""
     router = make_router(ports(end, *lines), name="near" if end == 0 else "far", start=False)
     router.prefix = link.inside(end)
     return router.start()
@@ -53,7 +51,7 @@ def file_of(folder, size):
 
 
 class RoutedLink(Link):
-    """Two network namespaces with a router of the kernel between them, which has an interface to each."""
+    """Two network namespaces joined by a kernel router, which has an interface to each."""
 
     def __enter__(self):
         self.middle = f"{self.name}r"
@@ -67,7 +65,7 @@ class RoutedLink(Link):
     def make(self):
         for end, (namespace, device) in enumerate(zip(self.namespaces, self.devices)):
             ip("link", "add", device, "netns", namespace, "type", "veth", "peer", "name", f"r{end}", "netns", self.middle)
-            # The kernel at this end has no part in what the router does.
+            # Prevents the kernel at this end from assigning itself an address.
             ip("-n", namespace, "link", "set", device, "addrgenmode", "none")
             ip("-n", self.middle, "link", "set", f"r{end}", "up")
             for _, gateways, bits in NETWORKS.values():
@@ -91,7 +89,7 @@ def test_packets_travel_over_a_router_of_the_kernel(make_router, tmp_path, schem
         assert faces[0]["local_uri"] == f"{link.local(0)}?ip={bare(addresses[0])}&port=6363"
         route(near, "/object", uri(scheme, addresses[1]))
         wait_for_links(near, far)
-        # Data of 8,000 bytes: six fragments each, and none by the kernel.
+        # Data of 8,000 bytes takes six NDNLPv2 fragments and no IP fragments.
         file = file_of(tmp_path, 400_000)
         with published(far, "/object", file, "--segment-size", "8000"):
             assert same(fetch(near, "/object"), file)
@@ -102,7 +100,7 @@ def test_packets_travel_over_a_router_of_the_kernel(make_router, tmp_path, schem
             assert not {"bad-checksum", "ip-fragment", "neighbour-conflict", "next-hop-unresolved"} & set(
                 router.json("status")["drops"].get("link", {})
             )
-        # After a restart face and route are there again, and the next hop is asked for anew.
+        # After a restart the face and the route are restored, and the next hop is resolved again.
         near.stop()
         near.start()
         wait_for_route(near, "/object")
@@ -198,7 +196,7 @@ def test_ethernet_udp_and_vxlan_share_an_interface(make_router, link, tmp_path):
     for router in (near, far):
         dropped = router.json("status")["drops"].get("link", {})
         assert not {"unknown-sender", "bad-checksum", "malformed-frame", "neighbour-conflict"} & set(dropped), dropped
-    # A second face that would get the same datagrams.
+    # A second face that would receive the same datagrams.
     result = near.namehop(
         "face", "create", "udp4://192.0.2.2:7000", "--local", f"{link.local(0)}?source_port=name", check=False
     )
@@ -241,7 +239,7 @@ def test_a_silent_next_hop_is_named_and_what_cannot_be_is_refused(make_router, l
         assert result.returncode != 0 and remedy in result.stderr, result.stderr
 
 
-# Carries frames between a TAP interface and a VLAN of another interface, as the kernel's module for VLANs does, which not every kernel has.
+# Carries frames between a TAP interface and a VLAN of another interface, like the kernel's VLAN module, which not every kernel has.
 VLAN_INTERFACE = """
 import fcntl, os, select, socket, struct, sys
 device, name, vlan = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -271,7 +269,7 @@ while True:
 
 @contextlib.contextmanager
 def kernel_vlans(link, end, vlans, addresses):
-    """Interfaces of the kernel in VLANs of a link; the first of them has these addresses."""
+    """Makes kernel interfaces in VLANs of a link. The first of them gets these addresses."""
     device, running = link.devices[end], []
     try:
         for vlan in vlans:
@@ -291,15 +289,17 @@ def kernel_vlans(link, end, vlans, addresses):
 
 
 def segment(uri, addresses, *lines):
-    """What is configured of a port, or of a VLAN on it."""
+    """Returns the configuration of a port, or of a VLAN on it."""
     listed = ", ".join(f'"{address}"' for address in addresses)
     return "\n".join([f'[[port]]\nuri = "{uri}"\naddresses = [{listed}]', *lines, ""])
 
 
 @pytest.mark.parametrize("driver", ["dev", "xdp"])
 def test_vlans_with_the_same_addresses_are_different_networks(make_router, tmp_path, driver):
-    """The kernel at the other end has an interface in the VLAN, answers ARP and neighbour discovery there, and asks for the router."""
-    # One queue at each end, which is all that programs of AF_XDP look at here.
+    """The kernel at the other end has an interface in the VLAN. It answers ARP and neighbour discovery there, and resolves the router's
+    address.
+    """
+    # One queue at each end, because AF_XDP serves only one queue here.
     with Link(f"nv{os.getpid()}", "numrxqueues", 1, "numtxqueues", 1) as link:
         try_vlans(make_router, link, tmp_path, driver)
 
@@ -326,7 +326,7 @@ def exchange_with_kernel(make_router, link, near, port, own, other, tmp_path):
             assert made["local_uri"] == f"{port}?vlan=7&ip={bare(address)}&port=6363" and made["mtu_bytes"] in (1472, 1452)
     assert set(near.json("status")["drops"].get("link", {})) <= {"unknown-sender", "foreign-frame"}
 
-    # The other way: the router asks for the kernel's hardware address, in the VLAN of the face.
+    # The reverse direction: the router resolves the kernel's MAC address in the face's VLAN.
     far = make_router('[faces.udp]\nlisten = ["0.0.0.0:6363", "[::]:6363"]\n', name="kernel", start=False)
     far.prefix = link.inside(1)
     far.start()
@@ -338,7 +338,7 @@ def exchange_with_kernel(make_router, link, near, port, own, other, tmp_path):
             route(near, "/far", uri(scheme, peer))
             assert same(fetch(near, "/far"), file), created.stdout + created.stderr
             near.namehop("route", "remove", "/far", uri(scheme, peer))
-    # Nobody answers in the network without a tag.
+    # No host answers in the untagged network.
     silent = create(near, "udp4://192.0.2.9:6363", port)
     route(near, "/silent", str(silent["face_id"]))
     near.namehop("ping", "/silent", "--count", "8", "--interval", "500ms", check=False)
@@ -348,7 +348,7 @@ def exchange_with_kernel(make_router, link, near, port, own, other, tmp_path):
 def test_udp_vxlan_and_vlans_on_memif(make_router, tmp_path):
     socket = f"memif://{tmp_path}/memif.sock?id=0"
     roles = [socket, f"{socket}&role=client"]
-    # Of no network that the computer of the test may be in.
+    # Addresses that do not overlap with networks of the test host.
     addresses = [("198.18.7.1/24", "2001:db8::1/64"), ("198.18.7.2/24", "2001:db8::2/64")]
     ends = []
     for end, (local, own) in enumerate(zip(roles, addresses)):
@@ -371,7 +371,7 @@ def test_udp_vxlan_and_vlans_on_memif(make_router, tmp_path):
         assert faces[expected]["in_data"] >= 25, faces
     for router in ends:
         assert not set(router.json("status")["drops"].get("link", {})) - {"next-hop-unresolved", "link-down"}
-    # They are there after a restart.
+    # Faces and routes are restored after a restart.
     near.stop()
     near.start()
     wait_for_route(near, "/object/1")

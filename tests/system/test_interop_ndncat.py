@@ -1,4 +1,4 @@
-"""`namehop cat` and `namehop put` against NDNts and python-ndn: 10 MB over every transport, in both directions."""
+"""`namehop cat` and `namehop put` with NDNts and python-ndn: 10 MB over every transport, in both directions."""
 
 import json
 import os
@@ -14,7 +14,7 @@ TRANSPORTS = ["unix", "tcp", "udp", "ws"]
 
 @pytest.fixture
 def put(router):
-    """Starts `namehop put` over a transport and gives the versioned name that it prints."""
+    """Starts `namehop put` over a transport and returns the versioned name that it prints."""
     running = []
 
     def start(name, file, *options, transport="unix"):
@@ -61,13 +61,13 @@ def test_python_fetches_what_namehop_puts(router, clients, put, content, tmp_pat
 
 @pytest.mark.parametrize("consumer", ["unix", "ws"])
 def test_namehop_fetches_what_python_serves(router, clients, content, tmp_path, consumer):
-    """python-ndn answers no metadata: the version is found by prefix."""
+    """python-ndn serves no metadata, so the version is discovered with a prefix Interest."""
     served = clients.start("python", "serve", router.unix_uri, "/python/object", content)["serving"]
     got = tmp_path / "got.bin"
     arguments = ["--output", got, "--json", "--transport", router.uri(consumer)]
     statistics = json.loads(run_namehop("cat", "/python/object", "--discovery", "prefix", *arguments).stderr)
     assert digest(got) == digest(content) and statistics["discovery"] == "prefix"
-    # With the version in the name there is nothing to find.
+    # A versioned name needs no discovery.
     run_namehop("cat", served, *arguments)
     assert digest(got) == digest(content)
 
@@ -82,7 +82,7 @@ def test_namehop_to_namehop(router, put, content, tmp_path, transport):
 
 
 def test_signed_objects_of_namehop_are_verified_by_ndnts(router, clients, put, tmp_path):
-    """A key of NDNts signs in `namehop put`; NDNts and `namehop cat` verify, and refuse with another certificate."""
+    """`namehop put` signs with a key from NDNts. NDNts and `namehop cat` verify the object, and refuse it with another certificate."""
     content = tmp_path / "signed.bin"
     content.write_bytes(os.urandom(100_000))
     stems = [tmp_path / "signer", tmp_path / "other"]
@@ -103,7 +103,7 @@ def test_signed_objects_of_namehop_are_verified_by_ndnts(router, clients, put, t
 
 
 def test_the_smallest_objects(router, clients, put, tmp_path):
-    """Nothing at all, and one byte more than a segment."""
+    """An empty object, and an object of one byte more than a segment."""
     for name, size in [("empty", 0), ("over", 8001)]:
         content, got = tmp_path / name, tmp_path / "got.bin"
         content.write_bytes(os.urandom(size))

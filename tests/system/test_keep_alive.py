@@ -1,4 +1,4 @@
-"""UDP faces keep their path open: IDLE packets of NDNLPv2 come where a peer would be heard no more."""
+"""UDP faces send NDNLPv2 IDLE packets to keep their path open."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""A router whose addresses, multicast interface or socket file are not there yet, or no more: it starts, waits and mends."""
+"""A router whose addresses, multicast interface or socket file are missing or disappear: it starts, waits and recovers."""
 
 import os
 import socket
@@ -96,12 +96,12 @@ def test_a_socket_file_that_is_removed_comes_back(make_router, how, tmp_path):
         if how == "folder":
             folder.rmdir()
         elif how == "replaced":
-            # A socket without a process behind it.
+            # A socket without a listening process.
             with socket.socket(socket.AF_UNIX) as other:
                 other.bind(str(router.socket))
         wait_until(router._answers, what="applications can connect again")
         assert router.socket.stat().st_mode == mode
-        # Who was connected still is.
+        # Existing connections still work.
         before.sendall(interest("/localhost/nfd/status/general", can_be_prefix=True, must_be_fresh=True, lifetime=4000))
         assert before.recv(1)
     router.stop()

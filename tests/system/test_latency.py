@@ -1,4 +1,4 @@
-"""namehop latency: how long packets stay in the router, of a sample of them."""
+"""namehop latency: the time that sampled packets spend in the router."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from applications import published
 from conftest import wait_until
 from test_http_api import change, get
 
-# Of what `namehop put` publishes.
+# Segment size of `namehop put`.
 SEGMENT_BYTES = 8000
 
 
@@ -18,7 +18,7 @@ def ways_of(view):
 
 
 def measured(router):
-    """What was measured, up to a second ago."""
+    """Returns the measurements, which are at most a second old."""
     return ways_of(router.json("latency"))
 
 
@@ -71,7 +71,7 @@ def test_a_sample_is_as_large_as_was_asked_for(make_router, tmp_path):
     with published(router, "/sampled", object_of(tmp_path, 1000)):
         router.namehop("cat", "/sampled")
         wait_until(lambda: measured(router)["data"]["packets"] > 150)
-    # As many Interests as Data; the deviation of so many is below 20.
+    # One in four of 1000 Interests and of 1000 Data: 250 each, with a standard deviation below 20.
     for way in ("cs_miss", "data"):
         assert 150 < measured(router)[way]["packets"] < 350, way
 

@@ -1,6 +1,6 @@
-"""Faults of links over each kind of face, with a second next hop and without one. What is common to Ethernet and IP is in test_link_state.
+"""Link faults over each kind of face, with a second next hop and without one. Tests common to Ethernet and IP are in test_link_state.
 
-`make link-test` runs all of them. Those that differ least from others are left out of `make test`, because they wait for silence.
+`make link-test` runs all cases. `make test` omits cases that resemble others, because each waits for a timeout.
 """
 
 import os
@@ -20,14 +20,14 @@ pytestmark = needs_root
 LONG = pytest.mark.skipif(not os.environ.get("LINKS"), reason="by `make link-test` only")
 
 BLOCKED_S = 4
-# One queue at each end, which is all that AF_XDP looks at here.
+# One queue at each end, because AF_XDP serves only one queue here.
 QUEUES = ["numrxqueues", 1, "numtxqueues", 1]
 MOVED = "192.0.2.19"
 
 
 @contextmanager
 def second_router(make_router, prefix):
-    """Another producer, to which the first host has a face that nothing happens to."""
+    """Starts another producer, to which the first host has a face without faults."""
     good = make_router(name="good", start=False)
     good.prefix = prefix
     good.start()
@@ -53,7 +53,7 @@ def holds(near, face, second, cut, mend, known_s=KNOWN_S):
 # Interfaces that are ports.
 
 
-# By driver and fault: which of them `make test` leaves out.
+# Cases by driver and fault. `make test` omits those marked LONG.
 INTERFACE_CELLS = {
     ("xdp", "link cut"): [], ("xdp", "interface down"): LONG, ("xdp", "interface removed"): LONG, ("xdp", "peer killed"): LONG,
     ("dev", "peer killed"): [], ("dev", "peer stopped"): LONG, ("dev", "interface removed"): LONG,
@@ -101,12 +101,14 @@ def test_an_interface(make_router, driver, fault):
                 else:
                     link.set("up")
 
-            # The link stays up when its peer is gone: only silence tells.
+            # The link stays up when its peer fails, so the router can detect the failure only by a timeout.
             holds(near, face, second, cut, mend, BLOCKED_S if fault.startswith("peer") else KNOWN_S)
 
 
 def test_a_tap_interface(make_router):
-    """The interface is down. When it is removed, the router makes it again at once, but no bridge has it any more: see test_tap."""
+    """Sets the interface down. A removed interface is covered by test_tap: the router recreates it at once, but it is no longer part of a
+    bridge.
+    """
     namespace = f"elt{os.getpid()}"
     ip("netns", "add", namespace)
     try:
@@ -135,7 +137,7 @@ def test_a_tap_interface(make_router):
 
 @pytest.fixture
 def far_away(make_router):
-    """Two hosts with a router of the kernel between them, and a second router on the first host."""
+    """Two hosts with a kernel router between them, and a second router on the first host."""
     with Path(f"elp{os.getpid()}") as path, ExitStack() as stack:
         near, far = (make_router(f"[faces]\nblocked_timeout_s = {BLOCKED_S}\n", name=name, start=False) for name in ["near", "far"])
         for router, namespace, address in [(near, path.near, "0.0.0.0"), (far, path.far, FAR)]:
@@ -165,7 +167,7 @@ def test_a_path_that_drops_everything(far_away, scheme):
 
 @pytest.mark.parametrize("scheme", ["udp", "tcp", pytest.param("ws", marks=LONG)])
 def test_another_address(far_away, scheme):
-    """The host moves to another address: what it sends leaves from there, and what it loses meanwhile goes elsewhere."""
+    """The host changes its address. Its packets leave from the new address, and Interests take the other next hop meanwhile."""
     path, near, far, good = far_away
     face, second = faces(near, far, good, scheme)
     has = NEAR
@@ -185,7 +187,7 @@ def test_another_address(far_away, scheme):
 
 @pytest.mark.parametrize("scheme", ["udp", "tcp", "ws"])
 def test_another_address_at_once(far_away, scheme):
-    """The new address is there before the old one goes, so there is a route all the time."""
+    """The host gets the new address before it loses the old one, so it always has a route."""
     path, near, far, good = far_away
     ip("-n", path.near, "address", "add", "198.18.0.1/24", "dev", "veth0")
     ip("-n", path.middle, "address", "add", "198.18.0.254/24", "dev", "toward-a")
@@ -201,7 +203,7 @@ def test_another_address_at_once(far_away, scheme):
     assert ping(near)["received"] == 20
 
 
-# Faces that are made while their link is cut.
+# Faces that are created while their link is cut.
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""Next hops whose link is down: Interests go elsewhere, or consumers hear so at once; when the link is back it is used again."""
+"""Next hops whose link is down: Interests take another next hop, or consumers get a Nack at once. The next hop is used again when its link
+is up.
+"""
 
 import os
 import time

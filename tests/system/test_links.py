@@ -1,4 +1,4 @@
-"""Links between routers: fragments, loss and reliability, multicast, idle faces, and what applications see of faces."""
+"""Links between routers: fragments, loss and reliability, multicast, idle faces, and link fields and face events that applications see."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def test_big_segments_through_a_small_mtu(make_router, content, mtu):
             assert same(near.namehop("cat", "/far/object", text=False).stdout, content)
         back = face_to(far, wire.far_uri)
         assert back["mtu_bytes"] == mtu
-        # The same in the other direction, over the face that the peer's datagram made.
+        # The reverse direction, over the on-demand face of the peer.
         far.namehop("route", "add", "/near", back["face_id"])
         with published(near, "/near/object", content):
             assert same(far.namehop("cat", "/near/object", text=False).stdout, content)
@@ -50,7 +50,7 @@ def test_big_segments_through_a_small_mtu(make_router, content, mtu):
 
 
 class LossyLink:
-    """Carries datagrams between one peer and a router, and loses or reorders some."""
+    """Carries datagrams between one peer and a router, and drops some of them."""
 
     def __init__(self, port, loss, seed=1):
         self.near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -101,7 +101,7 @@ def test_reliability_repairs_a_lossy_link(make_router, content):
     with LossyLink(far.udp, loss=0) as link, published(far, "/far/object", content):
         here = near.json("face", "create", link.uri, "--persistency", "permanent")["face_id"]
         near.namehop("route", "add", "/far", here)
-        # The far end of the link comes to be with the first datagram.
+        # The first datagram creates the face at the far end.
         near.namehop("ping", "/far/nobody", "--count", "1", "--timeout", "50ms", check=False)
         there = face_to(far, link.far_uri)["face_id"]
         for router, face in [(far, there), (near, here)]:
@@ -112,7 +112,7 @@ def test_reliability_repairs_a_lossy_link(make_router, content):
         result = near.namehop("cat", "/far/object", *arguments, text=False)
         assert same(result.stdout, content)
         assert link.lost > 50 and link.longest <= 1400
-    # A segment is six fragments: every second one would be lost without reliability, and asked for again by `cat`.
+    # A segment is six fragments. Without reliability every second segment would be lost and requested again by `cat`.
     statistics = json.loads(result.stderr)
     assert statistics["segments"] == 125 and statistics["retransmissions"] < 40, statistics
 
@@ -128,7 +128,7 @@ def test_ndnts_puts_fragments_together(make_router, clients, content, tmp_path):
 
 
 class NamespaceRouter(Router):
-    """A router in a network namespace of its own."""
+    """A router in its own network namespace."""
 
     def __init__(self, folder, namespace, extra):
         super().__init__(folder, extra, namespace)
@@ -183,7 +183,7 @@ def test_multicast_between_two_computers(neighbours, content, group):
     here.namehop("route", "add", "/group", face["face_id"])
     with published(there, "/group/object", content):
         assert same(here.namehop("cat", "/group/object", text=False).stdout, content)
-    # The group's own face was used, and nothing came back to its sender.
+    # Packets used the group's face, and none looped back to its sender.
     face = here.json("face", "show", face["face_id"])
     assert face["out_interests"] >= 125 and face["in_data"] >= 125 and face["in_interests"] == 0
 
@@ -209,7 +209,7 @@ def test_multicast_survives_its_interface(neighbours, content, group):
 
 @contextmanager
 def asking(peer):
-    """A peer that goes on asking, so that its face does not become idle."""
+    """Sends Interests from a peer all the time, so that its face does not become idle."""
     stop = threading.Event()
 
     def ask():
@@ -253,7 +253,7 @@ def test_idle_faces_close_and_subscribers_are_told(make_router, clients):
 def test_subscribers_hear_of_a_link_that_goes_down_and_up(make_router, clients):
     near, far = make_router(name="near"), make_router(name="far")
     clients.start("python", "events", near.unix_uri, far.tcp_uri, "UP")
-    # A permanent face would begin with DOWN and UP of its own while it connects in the background.
+    # A permanent face connects in the background and would cause additional DOWN and UP events.
     near.namehop("face", "create", far.tcp_uri, "--persistency", "persistent")
     far.kill()
     far.start()
@@ -263,7 +263,7 @@ def test_subscribers_hear_of_a_link_that_goes_down_and_up(make_router, clients):
 
 
 def enable_local_fields(connection, enabled=True):
-    """The application asks for local fields on the face that it is on."""
+    """Enables local fields on the application's own face."""
     command = make_command("faces", "update", flags=int(enabled), mask=1)
     connection.sendall(bytes(make_interest(command, InterestParam(can_be_prefix=False, lifetime=60_000))))
     _, answer, rest = read_element(connection)
@@ -271,7 +271,7 @@ def enable_local_fields(connection, enabled=True):
 
 
 def fields(packet):
-    """Header fields of an NDNLPv2 packet, {} for a bare packet."""
+    """Returns the header fields of an NDNLPv2 packet, or {} for a bare packet."""
     kind, at = read_number(packet, 0)
     if kind != 0x64:
         return {}
@@ -318,7 +318,7 @@ def test_local_fields_tell_where_packets_came_from(router):
 
 
 def test_the_chosen_next_hop_is_obeyed(router):
-    """NextHopFaceId goes before the FIB, from faces that have local fields, and from no other."""
+    """NextHopFaceId takes precedence over the FIB, but only from faces with local fields enabled."""
     first, first_face = connect_application(router)
     second, second_face = connect_application(router)
     consumer, _ = connect_application(router)
@@ -338,9 +338,9 @@ def test_the_chosen_next_hop_is_obeyed(router):
     assert arrives_at("/choice/first", first_face) is first
     # A prefix without any route.
     assert arrives_at("/unrouted", second_face) is second
-    # A face that does not exist: the Interest goes nowhere.
+    # A nonexistent face: the Interest is dropped.
     assert arrives_at("/choice/nowhere", 60000, wait=0.3) is None
-    # What the chosen one answers comes back.
+    # Data from the chosen next hop reaches the consumer.
     second.sendall(data("/unrouted", b"chosen"))
     _, answer, _ = read_element(consumer)
     assert b"chosen" in answer

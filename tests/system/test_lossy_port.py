@@ -1,4 +1,4 @@
-"""Links over ports that lose frames, are cut and heal, and peers that do not return PIT tokens."""
+"""Links over ports that lose frames, links that are cut and repaired, and peers that do not return PIT tokens."""
 
 import json
 import os
@@ -20,7 +20,7 @@ LOSS, SEED = 0.01, 7
 
 
 class RelayedLink(Link):
-    """Two network interfaces in namespaces of their own, and a relay between them."""
+    """Two network interfaces, each in its own namespace, with a relay between them."""
 
     def __init__(self, name):
         super().__init__(name)
@@ -48,7 +48,7 @@ class RelayedLink(Link):
         self.set("up")
 
     def lose(self, share):
-        """What became of frames so far, from the near end and from the far one; from now on this share of them is lost."""
+        """Sets the share of frames to drop from now on. Returns the counters so far, for frames from the near end and from the far end."""
         self.relay.stdin.write(f"{share}\n"), self.relay.stdin.flush()
         return json.loads(self.relay.stdout.readline())
 
@@ -60,7 +60,7 @@ def relayed():
 
 
 def retransmissions(router, face):
-    """Of link reliability, from the metrics."""
+    """Returns the number of link reliability retransmissions of a face, from the metrics."""
     command = [*router.prefix, sys.executable, "-c", "import sys, urllib.request as u; print(u.urlopen(sys.argv[1]).read().decode())"]
     text = subprocess.run([*command, f"http://127.0.0.1:{router.metrics}/metrics"], check=True, capture_output=True, text=True).stdout
     (found,) = re.findall(rf'namehop_face_retransmissions_total{{face="{face}"[^}}]*}} (\d+)', text)
@@ -68,7 +68,7 @@ def retransmissions(router, face):
 
 
 def cat(router, prefix):
-    """A fetch that sends no more at a time than a link service protects, and does not ask again before that has given up."""
+    """Fetches with a window that link reliability can protect, and with a lifetime longer than link reliability's attempts."""
     return router.namehop("cat", prefix, "--congestion", "fixed", "--window", "16", "--lifetime", "2s", text=False).stdout
 
 
@@ -85,12 +85,12 @@ def test_reliability_repairs_what_a_port_link_loses(make_router, relayed, conten
         lost = relayed.lose(LOSS)
         # A segment of 8000 bytes is six frames at an MTU of 1500.
         assert sum(direction["lost_protected"] for direction in lost) > 10 and lost[1]["carried"] > 6 * 3_000_000 / 8_000
-        # Each frame that was lost was sent again, and so was each that came twice because its acknowledgement was lost.
+        # Link reliability retransmitted each lost frame, and each frame that arrived twice because its acknowledgement was lost.
         for sender, face, receiver, direction in [(near, there, far, 0), (far, back, near, 1)]:
             again = lambda: (retransmissions(sender, face), relayed.lose(LOSS)[direction]["lost_protected"] + drops(receiver, "duplicate-sequence"))
             wait_until(lambda: len(set(again())) == 1, 10, what=f"as many frames were sent again as were lost: {again()}")
         assert all(direction["overrun"] == 0 for direction in relayed.lose(LOSS)), "the relay itself lost nothing more"
-        # The link is cut while it is in use, and heals.
+        # The link is cut during a fetch, and repaired.
         near.namehop("cs", "erase", "/object")
         outcome = []
         fetching = threading.Thread(target=lambda: outcome.append(cat(near, "/object")))

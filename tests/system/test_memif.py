@@ -17,7 +17,7 @@ def memif(folder, role="server", number=7):
 
 @pytest.fixture
 def memif_pair(make_router, tmp_path):
-    """A server and a client, connected, with routes from the client to the server."""
+    """A memif server and a client, connected, with a route from the client to the server."""
     server, client = make_router(ports(0), name="server"), make_router(ports(1), name="client")
     server.namehop("face", "create", memif(tmp_path), "--persistency", "permanent")
     client.namehop("face", "create", memif(tmp_path, "client"), "--persistency", "permanent")
@@ -77,7 +77,7 @@ def test_a_memif_that_breaks_under_load(memif_pair, content):
 
 
 def test_ethernet_faces_through_memif(make_router, tmp_path, content):
-    """A memif can carry Ethernet frames too, with any number of faces."""
+    """A memif can also carry Ethernet frames, with any number of faces."""
     server, client = make_router(ports(0), name="server"), make_router(ports(1), name="client")
     group = f"ether://[{GROUP}]"
     server.namehop("face", "create", group, "--local", memif(tmp_path))
@@ -93,8 +93,8 @@ def test_ethernet_faces_through_memif(make_router, tmp_path, content):
 def test_a_router_for_sockets_only_starts_no_dpdk(router):
     assert not {"ports", "worker", "eal-intr-thread"} & set(threads(router))
     with open(f"/proc/{router.process.pid}/status") as status:
-        # Without the pages of the program itself, of which a build for tests has many.
-        # The first packet has 20 MiB made ready that are needed at random places: dead nonces and request counters.
+        # Anonymous memory only: the program's own pages are many in a test build. The first packet makes the router prepare 20 MiB that it
+        # accesses randomly: dead nonces and request counters.
         resident = next(int(line.split()[1]) for line in status if line.startswith("RssAnon"))
     assert resident < 46_000, f"{resident} kB"
     refused = router.namehop("face", "create", "ether://[02:00:00:00:00:01]", check=False)

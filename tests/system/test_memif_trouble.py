@@ -1,4 +1,4 @@
-"""A memif that does not come up: the log says at which port and why, a few times."""
+"""A memif that does not come up: the log names the port and the reason, a few times."""
 
 import os
 import socket
@@ -32,7 +32,7 @@ def test_a_server_that_is_not_there_and_one_that_has_no_such_number(make_router,
     open_face(server, memif(tmp_path, number=7))
     wait_for_warning(client, "connection failed", "no link with this id")
     wait_for_warning(server, "memif.sock?id=7", "a client requested id 5, but no port has this id")
-    # Once the number is right, everything is. What was said is said no more.
+    # With the right id the link works, and earlier warnings are not repeated.
     open_face(server, memif(tmp_path, number=5))
     wait_until(lambda: is_connected(client), what="the link works")
     assert len(warnings(client)) == 2 and len(warnings(server)) == 1
@@ -56,7 +56,7 @@ HELLO, INIT, DISCONNECT = 2, 3, 8
 
 
 def test_what_the_other_end_says_is_told_and_can_do_no_harm(make_router, tmp_path):
-    """A server that refuses, each time for another reason, as some do when secrets or sizes differ."""
+    """A server that refuses with a different reason each time, as servers do when secrets or sizes differ."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(str(tmp_path / "memif.sock"))
         listener.listen()

@@ -1,4 +1,4 @@
-"""Libraries that do not know PIT tokens, unchanged from their registries, and how peers show that they know them."""
+"""Unmodified libraries that do not understand PIT tokens, and how peers show that they do."""
 
 import itertools
 import socket
@@ -10,7 +10,7 @@ from test_trace import packets_of, start_trace
 
 DATA, LP_PACKET, PIT_TOKEN = 6, 0x64, 0x62
 LIBRARIES = ["pyndn", "ndnjs"]
-# What producer and consumer are connected by, and how many workers the router has.
+# Transport of the producer, transport of the consumer, and number of workers.
 PATHS = [("unix", "tcp", 1), ("tcp", "unix", 1), ("unix", "unix", 2), ("tcp", "tcp", 4)]
 
 
@@ -19,7 +19,7 @@ PATHS = [("unix", "tcp", 1), ("tcp", "unix", 1), ("unix", "unix", 2), ("tcp", "t
 def test_an_old_library_publishes_and_consumes(router, clients, library, producer, consumer):
     assert clients.start(library, "serve", router.uri(producer), "/old/things")["registered"]
     for number in range(3):
-        # The second one, too, comes from the producer: the first may have ended it.
+        # All Data must come from the producer, which the first Interest might have crashed.
         got = clients.run(library, "consume", router.uri(consumer), f"/old/things/{number}")
         assert got == [{"result": "data", "content": "here"}]
 
@@ -34,7 +34,7 @@ def test_an_old_library_meets_an_application_of_today(router, clients, library):
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_token_ends_an_old_library(make_router, clients, library):
-    """Without this the tests above would show nothing."""
+    """Shows that the tests above can fail."""
     router = make_router('[faces]\npit_tokens = "on"\n')
     assert clients.start(library, "serve", router.unix_uri, "/old/things")["registered"]
     (got,) = clients.run(library, "consume", router.unix_uri, "/old/things/1", 2000)
@@ -42,7 +42,7 @@ def test_a_token_ends_an_old_library(make_router, clients, library):
 
 
 class DatagramPeer:
-    """A peer on UDP, frame by frame."""
+    """A UDP peer that sends and receives single frames."""
 
     def __init__(self, router):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -58,12 +58,12 @@ class DatagramPeer:
         return self.socket.recv(9000)
 
     def receive_interest(self):
-        """The next frame that is no question."""
+        """Returns the next frame that is not a PIT token query."""
         return next(frame for frame in iter(self.receive, b"") if frame != KNOWS_PIT_TOKENS_ASKS)
 
 
 def token_on(frame):
-    """The PIT token on an Interest; None without one."""
+    """Returns the PIT token of an Interest, or None."""
     outer = elements(frame)
     return elements(outer[LP_PACKET]).get(PIT_TOKEN) if LP_PACKET in outer else None
 
@@ -86,9 +86,9 @@ def test_a_peer_gets_tokens_when_it_has_shown_that_it_knows_them(router, workers
             consumer.sendall(interest(f"/shown/{next(numbers)}"))
             return token_on(peer.receive_interest())
 
-        # Another worker may note it than the one that gets the Data.
+        # The worker that learns this may not be the one that receives the Data, so the token may come later.
         wait_until(next_token, what="a token")
-        # What an operator chooses counts more.
+        # An explicit setting of the operator takes precedence.
         for mode, expected in [("off", False), ("on", True), ("auto", True)]:
             router.namehop("face", "update", face, "--pit-tokens", mode)
             assert router.json("face", "show", face)["pit_tokens"] == mode
