@@ -64,8 +64,7 @@ class Capture:
 
 
 def kind_of(frame):
-    """Returns the kind of the packet in a frame that may end in padding. Returns None for an IDLE packet.
-    """
+    """Returns the kind of the packet in a frame that may end in padding. Returns None for an IDLE packet."""
     kind, packet, _ = split_element(frame)
     if kind != LP_PACKET:
         return kind

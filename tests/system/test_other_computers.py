@@ -1,4 +1,4 @@
-"""Two computers with the configuration that the README has for them: the first listens to nobody else, and the second one does."""
+"""Two hosts with the configuration of the README: the first listens only on loopback, and the second listens for remote peers."""
 
 import os
 import re
@@ -59,7 +59,7 @@ def test_who_listens_to_nobody_else_reaches_other_computers(computers, content, 
     port = int(re.fullmatch(re.escape(uri(scheme, first, "")) + r"(\d+)", face["local_uri"])[1])
     assert len(udp_sockets(link)) == len(before) + 1
 
-    # Nobody else is heard there: neither another program of that computer, nor whoever asks for something.
+    # The face's socket accepts no other peer: neither another program on the far host, nor an Interest.
     family = socket.AF_INET6 if ":" in second else socket.AF_INET
     asks = interest("/far/object").hex()
     script = f"import socket; socket.socket({int(family)}, socket.SOCK_DGRAM).sendto(bytes.fromhex('{asks}'), ('{first}', {port}))"
@@ -68,7 +68,7 @@ def test_who_listens_to_nobody_else_reaches_other_computers(computers, content, 
     refused = near.namehop("face", "update", face["face_id"], "--persistency", "on-demand", check=False)
     assert refused.returncode != 0
 
-    # The other router comes back: what was refused meanwhile is no lasting failure.
+    # The far router restarts: a refused datagram does not disable the face for good.
     far.stop()
     near.namehop("ping", "/far", "--count", "2", "--interval", "50ms", "--timeout", "100ms", check=False)
     wait_until(lambda: not udp_faces(near)[0]["is_up"], what="the face is down")
@@ -79,7 +79,7 @@ def test_who_listens_to_nobody_else_reaches_other_computers(computers, content, 
         assert same(near.namehop("cat", "/far/object", text=False).stdout, content)
     assert [peer["face_id"] for peer in udp_faces(near)] == [face["face_id"]]
 
-    # This computer gets another address, as in another network.
+    # The near host gets another address, as in another network.
     first, second, bits = NETWORKS[scheme]
     options = ["nodad"] if ":" in first else []
     ip("-n", link.namespaces[0], "address", "delete", f"{first}/{bits}", "dev", link.devices[0])

@@ -1,4 +1,4 @@
-"""Commands for what only Namehop has say at once that a forwarder is another one."""
+"""Commands that need Namehop report another forwarder at once."""
 
 import contextlib
 import socket
@@ -21,7 +21,7 @@ COMMANDS = {
 
 
 def copy(source, target):
-    """Carries bytes, with a version that is another forwarder's."""
+    """Copies bytes and replaces the version with that of another forwarder."""
     with contextlib.suppress(OSError), source, target:
         while data := source.recv(65_536):
             target.sendall(data.replace(b"Namehop/", b"Another/"))
@@ -29,7 +29,7 @@ def copy(source, target):
 
 @pytest.fixture
 def other(make_router, tmp_path):
-    """A socket of a forwarder that is as Namehop is, and says that it is another one."""
+    """The Unix socket of a router that presents itself as another forwarder."""
     router = make_router()
     path = tmp_path / "other.sock"
     listener = socket.socket(socket.AF_UNIX)

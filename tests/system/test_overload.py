@@ -1,4 +1,4 @@
-"""What packets become of: below saturation none is lost, and above it every one that is lost is in a counter that `namehop status` shows."""
+"""Packet loss: below saturation no packet is lost; above it, a counter in `namehop status` accounts for every lost packet."""
 
 import os
 import re
@@ -17,24 +17,24 @@ from port_links import ETHERTYPE, connect, frame, link, needs_root, ports, route
 
 pytestmark = needs_root
 
-# Interests in a second that give routers no trouble, and as many as are sent at most.
+# Interests per second that a router handles easily, and the maximum send rate.
 MODERATE, FAST = 3_000, 8_000
-# Interests to find out how fast this machine is, and those that are twice as many as fit through the link.
+# Interests for measuring the speed of this host, and Interests at twice the capacity of the link.
 TRIAL, INTERESTS = 500, 6_000
 INTEREST_BYTES, DATA_BYTES = 250, 1_000
 DATA, LP_PACKET, FRAGMENT, NACK = 6, 0x64, 0x50, 0x320
 PIT_CAPACITY = 8_192
-# The ring of frames that a port has not looked at, and what fits into a receive queue of the kernel, are shorter.
+# Longer than the receive ring of a port, and longer than a receive queue of the kernel.
 BURST_FRAMES, BURST_DATAGRAMS = 2_500, 20_000
 
 
 def load_name(number):
-    """All are equally long, and so are their packets."""
+    """Returns a name of constant length, so that all packets have the same size."""
     return f"/load/{number}/{'x' * (INTEREST_BYTES - 50)}"
 
 
 class Exchange:
-    """An application that sends Interests, another one that answers, and how many packets each of them has seen."""
+    """A consumer and a producer, with counters of the packets that each has seen."""
 
     def __init__(self, consumer, producer):
         self.consumer, self.producer = consumer, producer
@@ -63,7 +63,7 @@ class Exchange:
 
     def answer(self):
         for _, packet in self.received(self.producer):
-            # The first component, with its header, and the one with the number, wherever they stand in the packet.
+            # Find the first component with its header, and the number that follows it, anywhere in the packet.
             first = name("/load")[2:]
             at = packet.index(first) + len(first) + 2
             self.arrived += 1
@@ -71,7 +71,7 @@ class Exchange:
 
     def count(self):
         for kind, packet in self.received(self.consumer):
-            # Where queues are long, Data bears a congestion mark in the header of a link packet.
+            # Data that passed a long queue has a congestion mark, so it is in a link packet.
             fields = elements(elements(packet)[LP_PACKET]) if kind == LP_PACKET else {FRAGMENT: packet}
             self.answered += NACK not in fields and DATA in elements(fields[FRAGMENT])
 
@@ -91,12 +91,12 @@ def shape(link, end, bits_per_second):
 
 
 def drops(router):
-    """By reason, of all layers."""
+    """Returns the number of drops by reason, over all layers."""
     return {reason: count for layer in router.json("status")["drops"].values() for reason, count in layer.items()}
 
 
 def first_drops(router):
-    """The reasons that `namehop status` shows people first, with their counts."""
+    """Returns the drop reasons and counts that `namehop status` lists first."""
     lines = router.namehop("status").stdout.split("DROPPED", 1)[1].splitlines()[1:]
     found = [re.match(r"\s*(\d+)\s+(?:engine|link)\s+(\S+)", line) for line in lines]
     return [(line.group(2), int(line.group(1))) for line in found if line][:5]
@@ -109,7 +109,7 @@ def face(router, number):
 def pair(make_router, link):
     routers = []
     for end, role in enumerate(["near", "far"]):
-        # Pending Interests and packets that wait are limited, so that the test needs few of them.
+        # A small PIT fills up with few Interests.
         settings = ports(end).replace("[forwarding]", f"[forwarding]\npit_capacity = {PIT_CAPACITY}")
         router = make_router(settings, name=role, start=False)
         router.prefix = link.inside(end)
@@ -138,7 +138,7 @@ def test_below_saturation_nothing_is_lost(make_router, link, workers):
 
 
 def overload_link(near, far, link, there):
-    """Twice as many Interests as fit through the link, and twice as much Data as fits back: who loses how much."""
+    """Sends twice as many Interests as fit through the link, and twice as much Data as fits back. Each router counts its lost packets."""
     (consumer, _), (producer, answering) = connect_application(near), connect_application(far)
     route(near, "/load", there), route(far, "/load", answering)
     with Exchange(consumer, producer) as load:
@@ -160,13 +160,13 @@ def overload_link(near, far, link, there):
 
 
 def repeat_interests(near):
-    """An application that sends every Interest twice: the second one is a duplicate."""
+    """Sends every Interest from two applications; the second one is a duplicate."""
     (consumer, _), (silent, face_id) = connect_application(near), connect_application(near)
     route(near, "/again", face_id)
     packets = [interest(f"/again/{number}", number.to_bytes(4, "big"), lifetime=1000) for number in range(1000)]
     for packet in packets:
         consumer.sendall(packet)
-    # From another face: the same face may send an Interest again.
+    # Use another face, because the same face may retransmit an Interest.
     again, _ = connect_application(near)
     for packet in packets:
         again.sendall(packet)
@@ -176,7 +176,7 @@ def repeat_interests(near):
 
 
 def fill_pit(near):
-    """Twice as many Interests as may be pending, which nobody answers."""
+    """Sends twice as many Interests as the PIT holds. The application does not answer them."""
     (consumer, _), (silent, face_id) = connect_application(near), connect_application(near)
     route(near, "/silent", face_id)
     silent.setblocking(False)
@@ -191,7 +191,7 @@ def fill_pit(near):
                 pass
     given_up = lambda: sum(drops(near).get(reason, 0) for reason in ("pit-evicted", "pit-full"))
     pending = lambda: near.json("status")["pit_entries"]
-    # Asking is an Interest, too.
+    # The status query is an Interest too.
     wait_until(lambda: -1 <= given_up() + pending() - before - sent <= 1, what="every Interest is pending or was counted when it was given up")
     return given_up()
 
@@ -216,8 +216,8 @@ sys.stdin.readline()
 
 
 def overwhelm_receivers(near, link):
-    """Datagrams and frames that come while the router has no time: it stands still."""
-    # Without a lifetime the nonce is at the end. There is no route, which is answered by a Nack.
+    """Sends datagrams and frames while the router is stopped."""
+    # Without a lifetime, the nonce comes last. There is no route, so the router answers with a Nack.
     packet = interest("/none", b"\0\0\0\0", lifetime=None)
     arguments = [sys.executable, "-c", SENDER, str(near.udp), str(BURST_DATAGRAMS), packet.hex()]
     sender = subprocess.Popen([*link.inside(0), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -253,7 +253,7 @@ def test_what_is_lost_above_saturation_is_counted_and_shown(make_router, link, w
     counted = drops(near)
     assert counted["send-queue-full"] >= sent_in_vain and counted["duplicate-nonce"] == repeated
     assert counted.get("pit-evicted", 0) + counted.get("pit-full", 0) == given_up
-    # The five most frequent reasons come first, the most frequent one of them at the top.
+    # The five most frequent reasons come first, in descending order.
     shown = first_drops(near)
     assert len(shown) == 5 and shown == sorted(shown, key=lambda reason: -reason[1])
     now = drops(near)

@@ -1,4 +1,4 @@
-"""P4Runtime: batches of which all updates are made or none, roles of controllers, copies of a bounded length, metadata of default actions."""
+"""P4Runtime: atomic batches, controller roles, truncated clones, metadata of default actions."""
 
 import contextlib
 import threading
@@ -29,7 +29,7 @@ def wire():
 
 
 def ids():
-    """Those of everything in p4info, by the last part of its name."""
+    """Returns the ids of all p4info objects, by the last part of their names."""
     info = sh.context.p4info
     lists = [info.tables, info.actions, info.action_profiles, info.counters, info.direct_counters, info.meters, info.direct_meters]
     lists += [info.registers, info.value_sets, info.digests]
@@ -37,7 +37,7 @@ def ids():
 
 
 def write(updates, atomicity=CONTINUE):
-    """Writes updates, each a type and the parts of its entity. Gives the code of each, or None when all were made."""
+    """Writes updates, each a type and the fields of its entity. Returns the code of each update, or None if all succeeded."""
     request = p4.WriteRequest(device_id=7, atomicity=atomicity)
     request.election_id.low = 5
     request.updates.extend(p4.Update(type=kind, entity=p4.Entity(**entity)) for kind, entity in updates)
@@ -59,7 +59,7 @@ def read(**entity):
 
 
 def everything():
-    """All that can be read."""
+    """Reads every kind of entity."""
     measured = {"counter_data": p4.CounterData(), "meter_config": p4.MeterConfig()}
     replication = p4.PacketReplicationEngineEntry
     asked = [
@@ -132,7 +132,7 @@ def counted(number):
 
 
 def cells(number):
-    """A cell of each kind."""
+    """Yields one indexed cell of each kind."""
     index = p4.Index(index=3)
     data = p4data_pb2.P4Data(bitstring=bytes([number]))
     yield {"counter_entry": p4.CounterEntry(counter_id=ids()["received"], index=index, data=counted(number))}
@@ -202,11 +202,11 @@ def test_a_batch_with_a_wrong_update_changes_nothing(tmp_path, wire, atomicity):
         fates = write(wrong, atomicity)
         assert fates == ["ABORTED"] * len(second) + ["ALREADY_EXISTS", "ABORTED"]
         assert everything() == before
-        # What is to be all or none names its cells.
+        # An atomic batch must name single cells.
         whole = {"counter_entry": p4.CounterEntry(counter_id=ids()["received"])}
         assert write([second[1], (MODIFY, whole)], atomicity) == ["ABORTED", "UNIMPLEMENTED"]
         assert everything() == before
-        # Without the wrong one all of it is made, and it can be made by the other kind of batch alone, too.
+        # Without the wrong update the whole batch succeeds. A batch without atomicity may succeed in part.
         assert write(second, atomicity) is None
         after = everything()
         assert after != before and not any("first" in found for found in after)
@@ -215,7 +215,7 @@ def test_a_batch_with_a_wrong_update_changes_nothing(tmp_path, wire, atomicity):
 
 @pytest.mark.parametrize("atomicity", [ATOMIC, CONTINUE], ids=["atomic", "one-by-one"])
 def test_packets_see_atomic_batches_as_a_whole(tmp_path, wire, atomicity):
-    """What one table sends the other one drops, or the first one drops it itself: only between two updates of a batch do frames leave."""
+    """One of the two tables always drops the frames, so frames leave only between the updates of a batch that is not atomic."""
     with Switch(tmp_path, wire) as switch:
         with switch.shell():
             mac = bytes.fromhex(STATION.replace(":", ""))
@@ -268,7 +268,7 @@ def test_each_role_has_its_primary_controller(tmp_path, wire):
             stack.callback(client.tear_down)
             return client
 
-        # The same election id as that of the default role.
+        # The election id of the default role may be used again in another role.
         routing = controller(5, "routing")
         backup = controller(4, "routing")
         update = p4.Update(type=INSERT, entity=p4.Entity(**entry("stations", exact(b"\2\0\0\0\0\1"))))
@@ -277,7 +277,7 @@ def test_each_role_has_its_primary_controller(tmp_path, wire):
         with pytest.raises(grpc.RpcError) as refused:
             backup.write_update(update)
         assert refused.value.code() == grpc.StatusCode.PERMISSION_DENIED
-        # Both primary controllers may write, and see what the other one has written.
+        # The primary controller of each role may write, and sees the other's entries.
         assert "ALREADY_EXISTS" in refusal(station("to_controller").insert)
         station("drop", OTHER).insert()
         wire.socket.send(FRAME)
@@ -290,7 +290,7 @@ def test_each_role_has_its_primary_controller(tmp_path, wire):
             out.packet.metadata.add(metadata_id=number, value=b"\0")
         routing.stream_out_q.put(out)
         assert wire.receive() == FRAME
-        # Who reads names a role that there is, or none.
+        # A read names an existing role, or none.
         request = p4.ReadRequest(device_id=7, role="routing", entities=[p4.Entity(table_entry=p4.TableEntry())])
         assert sum(len(answer.entities) for answer in sh.client.stub.Read(request)) == 2
         request.role = "nobody"
@@ -307,7 +307,7 @@ def test_copies_of_a_session_have_a_bounded_length(tmp_path, wire):
         assert wire.receive() == FRAME[:40]
         (found,) = read(**session(9))
         assert found.packet_replication_engine_entry.clone_session_entry.packet_length_bytes == 40
-        # Longer than the frame, and none.
+        # A length above that of the frame, and no limit.
         for length in (2000, 0):
             assert write([(MODIFY, session(9, 0, packet_length_bytes=length))]) is None
             wire.socket.send(FRAME)
@@ -317,7 +317,7 @@ def test_copies_of_a_session_have_a_bounded_length(tmp_path, wire):
         run_namehop("p4", "mirror", "9", "--port", "0", "--length", "30", "--control", switch.socket)
         wire.socket.send(FRAME)
         assert wire.receive() == FRAME[:30]
-        # A batch that fails leaves also what was set at the control socket.
+        # A failed batch also leaves alone what was set at the control socket.
         assert write([(INSERT, session(9, 0)), (DELETE, session(8))], ROLLBACK) == ["ABORTED", "NOT_FOUND"]
         wire.socket.send(FRAME)
         assert wire.receive() == FRAME[:30]
@@ -328,7 +328,7 @@ def test_groups_have_metadata_and_what_is_not_kept_is_refused_by_name(tmp_path, 
         of_group = multicast(5, 0)
         of_group["packet_replication_engine_entry"].multicast_group_entry.metadata = b"mine"
         assert write([(INSERT, of_group)]) is None
-        # Who changes it at the control socket does not take what the controller keeps with it.
+        # A change at the control socket keeps the controller's metadata.
         run_namehop("p4", "multicast", "5", "2:0", "--control", switch.socket)
         (found,) = read(**of_group)
         found = found.packet_replication_engine_entry.multicast_group_entry
@@ -346,16 +346,16 @@ def test_default_actions_have_metadata(tmp_path, wire):
         assert write([(INSERT, entry("stations", exact(b"\7"), action=drop, metadata=b"yours"))]) is None
         (found,) = read(**entry("stations", is_default_action=True))
         assert found.table_entry.metadata == b"mine"
-        # Who asks for metadata gets what has them.
+        # A read with metadata returns only entries with this metadata.
         assert read(**entry("stations", is_default_action=True, metadata=b"yours")) == []
         assert [found.table_entry.metadata for found in read(**entry("stations", metadata=b"yours"))] == [b"yours"]
         assert read(**entry("stations", metadata=b"mine")) == []
-        # Controllers of earlier versions have a number instead.
+        # The older `controller_metadata` field, a number.
         assert write([(MODIFY, entry("stations", exact(b"\7"), action=drop, metadata=b"yours", controller_metadata=1 << 63))]) is None
         (found,) = read(**entry("stations", controller_metadata=1 << 63))
         assert (found.table_entry.metadata, found.table_entry.controller_metadata) == (b"yours", 1 << 63)
         assert read(**entry("stations", controller_metadata=1)) == []
-        # Set to what the program has, it has none.
+        # Resetting the default action to that of the program removes the metadata.
         assert write([(MODIFY, entry("stations", is_default_action=True))]) is None
         (found,) = read(**entry("stations", is_default_action=True))
         assert found.table_entry.metadata == b""

@@ -1,5 +1,6 @@
-"""Kinds of ports of P4 programs that run: AF_XDP, and memory that two of them share (memif). Packet sockets and captures are in
-`test_p4_run.py` and in the tests of the crate."""
+"""Ports of running P4 programs: AF_XDP, and shared memory between two switches (memif). Packet sockets and captures are tested in
+`test_p4_run.py` and in the crate.
+"""
 
 import contextlib
 import json
@@ -13,7 +14,7 @@ from test_p4_runtime import Wire
 
 pytestmark = needs_root
 
-# What comes in by one port of a pair leaves by the other, with a mark of the switch.
+# Frames from one port of a pair leave by the other, with an incremented hop count.
 CROSSING = """
 #include <core.p4>
 #include <v1model.p4>
@@ -45,7 +46,7 @@ def program(tmp_path):
 
 @contextlib.contextmanager
 def switch(program, *ports):
-    """A switch that runs; a list that its report comes into when it ends."""
+    """Runs a switch. Its report is appended to the yielded list when it ends."""
     command = [PROGRAM, "p4", "run", str(program), "--json"]
     for number, port in enumerate(ports):
         command += ["--port", f"{number}={port}"]
@@ -71,7 +72,7 @@ def frame(number, hops=0):
 
 
 def passes(one, other):
-    """Whether a frame comes through, when the way may not be there yet."""
+    """True if a frame gets through. The path may not be up yet."""
     one.socket.send(frame(0))
     other.socket.settimeout(0.2)
     try:
@@ -83,7 +84,7 @@ def passes(one, other):
 
 
 def settle(*wires):
-    """Takes what is still on its way."""
+    """Reads and discards frames that are still in flight."""
     for wire in wires:
         wire.socket.settimeout(0.3)
         with contextlib.suppress(TimeoutError):
@@ -93,7 +94,7 @@ def settle(*wires):
 
 
 def exchange(one, other, hops):
-    """Frames both ways, each of which comes whole and in its order."""
+    """Sends frames in both directions and checks that each arrives unmodified and in order."""
     settle(one, other)
     for from_wire, to_wire in [(one, other), (other, one)]:
         for first in range(1, FRAMES, 20):

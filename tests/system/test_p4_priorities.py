@@ -1,5 +1,6 @@
-"""P4Runtime: entries of a program in which the smallest priority wins are told apart, changed and taken out by another controller
-(p4runtime-shell), and those marked const are not."""
+"""P4Runtime with a program in which the smallest priority wins: p4runtime-shell, an independent controller, reads, modifies and deletes
+such entries. Entries marked const cannot be changed.
+"""
 
 import p4runtime_sh.shell as sh
 import pytest
@@ -9,7 +10,7 @@ from test_p4_runtime import FORWARDING, FRAME, Switch, Wire, refusal, station
 
 pytestmark = needs_root
 
-# What P4Runtime makes of a priority N of the program.
+# P4Runtime reports the program's priority N as LARGEST - N.
 LARGEST = 2**31 - 1
 
 DEFAULT = "default_action = NoAction();"
@@ -30,7 +31,7 @@ def switch(tmp_path):
 
 
 def passes(switch, number):
-    """Whether a frame comes back; one that does always follows it."""
+    """True if a frame comes back. A second frame, which always comes back, marks the end."""
     frame, marker = FRAME + bytes([number]), FRAME[:6] + b"\4" + FRAME[7:] + bytes([number])
     switch.wire.socket.send(frame)
     switch.wire.socket.send(marker)
@@ -54,7 +55,7 @@ def test_entries_of_the_smallest_priority_are_told_apart(switch):
         assert (own.priority, own.action.action_name) == (LARGEST - 10, "Forward.drop")
         assert (kept.priority, kept.action.action_name) == (LARGEST - 20, "NoAction")
         assert not passes(switch, 1)
-        # Between the two it changes nothing, before the first one it wins.
+        # An entry between the two has no effect; an entry before the first one wins.
         between, before = rule("NoAction", LARGEST - 15), rule("NoAction", LARGEST - 9)
         between.insert()
         assert not passes(switch, 2)
@@ -75,6 +76,6 @@ def test_entries_of_the_smallest_priority_are_told_apart(switch):
         for change in (left.modify, left.delete):
             assert "PERMISSION_DENIED" in refusal(change)
         assert len(list(sh.TableEntry("filter").read())) == 1
-        # Setting the pipeline again brings both back.
+        # Setting the pipeline again restores both entries.
         sh.client.set_fwd_pipe_config(switch.p4info, switch.program)
         assert {entry.priority for entry in sh.TableEntry("filter").read()} == {LARGEST - 10, LARGEST - 20}

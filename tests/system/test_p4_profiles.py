@@ -1,5 +1,6 @@
-"""What entries of a P4 program that runs have beside keys and actions: members and groups of action profiles, counters, meters, time-outs;
-and value sets. By a controller of other authors (p4runtime-shell) and by the commands."""
+"""Members and groups of action profiles, direct counters and meters, idle time-outs, and value sets of a running P4 program. Changed by
+p4runtime-shell, an independent controller, and by the commands.
+"""
 
 import json
 import socket
@@ -14,16 +15,16 @@ from test_p4_runtime import Switch, Wire, refusal
 pytestmark = needs_root
 
 EVERYTHING = (ROOT / "p4/compile/programs/everything.p4").read_text()
-# What frames begin with that come to the program. They are treated as IPv4 once the value set has their kind.
+# EtherType of all test frames. The program treats them as IPv4 if the value set contains it.
 KIND = 0x88B5
 HEADER = bytes.fromhex("020000000001" "020000000077" "88b5")
 ROUTER = "02:00:00:00:00:01"
-# Long enough for a frame to come that is not dropped.
+# Long enough for a frame that is not dropped to arrive.
 PAUSE = 0.5
 
 
 def ipv4(source, protocol=6):
-    """A frame to 10.0.0.1, whose checksum nobody looks at."""
+    """Returns a frame to 10.0.0.1 with a checksum that the program does not check."""
     fields = bytes.fromhex("45000014 00000000 40") + bytes([protocol]) + b"\0\0"
     return HEADER + fields + source.to_bytes(4) + bytes([10, 0, 0, 1])
 
@@ -41,7 +42,7 @@ def switch(tmp_path, wire):
 
 
 def fill_value_set(*kinds):
-    """Gives the parser's value set these members."""
+    """Sets the members of the parser's value set."""
     update = sh.p4runtime_pb2.Update()
     update.type = sh.p4runtime_pb2.Update.MODIFY
     entry = update.entity.value_set_entry
@@ -71,7 +72,7 @@ def address(number):
 
 
 def chosen(wire, sources):
-    """The last byte of the address that each frame comes back with."""
+    """Returns the last byte of the destination address of each returned frame."""
     seen = []
     for source in sources:
         wire.socket.send(ipv4(source))
@@ -103,7 +104,7 @@ def test_groups_share_packets_by_weight_and_change_at_once(switch, wire):
         assert read.group_id == 7
         (read,) = sh.ActionProfileGroup("next_hops").read()
         assert [(share.member_id, share.weight) for share in read.members] == [(1, 1), (2, 3)]
-        # The entry has counted them all.
+        # The entry's direct counter has counted all frames.
         counter = sh.DirectCounterEntry("route_hits")
         (counted,) = counter.read()
         assert counted.packet_count == 2 * len(sources)
@@ -112,7 +113,7 @@ def test_groups_share_packets_by_weight_and_change_at_once(switch, wire):
         assert set(chosen(wire, sources[:8])) == {3}
         member(3, address(0x33), "modify")
         assert set(chosen(wire, sources[:8])) == {0x33}
-        # What is in use stays, and what does not fit is refused with its name.
+        # Members and groups in use cannot be deleted, and what does not fit is refused by name.
         assert "FAILED_PRECONDITION" in refusal(sh.ActionProfileMember("next_hops")(member_id=3).delete)
         assert "FAILED_PRECONDITION" in refusal(sh.ActionProfileGroup("next_hops")(group_id=7).delete)
         assert "ALREADY_EXISTS" in refusal(lambda: member(3, address(3)))
@@ -122,7 +123,7 @@ def test_groups_share_packets_by_weight_and_change_at_once(switch, wire):
         assert "RESOURCE_EXHAUSTED" in refusal(group.add(1, weight=65).modify)
         assert "NOT_FOUND" in refusal(route(group_id=8).modify)
         assert set(chosen(wire, sources[:8])) == {0x33}, "nothing was half done"
-        # A member in its own place, and a set that only this entry has.
+        # A single member instead of a group, and a one-shot action set.
         route(member_id=2).modify()
         assert set(chosen(wire, sources[:8])) == {2}
         entry = route()
@@ -162,7 +163,7 @@ def test_entries_have_counters_and_meters(switch, wire):
         (counted,) = sh.DirectCounterEntry("denials").read()
         length = len(ipv4(0))
         assert (counted.packet_count, counted.byte_count) == (1001, length)
-        # A packet in ten minutes is green, and none is yellow.
+        # One packet in ten minutes is green, and none is yellow.
         meter = sh.DirectMeterEntry("rule_limits")
         meter.table_entry = rule("limit")
         meter.cir, meter.cburst, meter.pir, meter.pburst = 1, 1, 1, 1
@@ -184,7 +185,7 @@ def test_entries_have_counters_and_meters(switch, wire):
         assert (read.packet_count, read.byte_count) == (0, 0)
         counter.table_entry = rule("limit", priority=2)
         assert "NOT_FOUND" in refusal(counter.modify)
-        # Another entry begins at nothing.
+        # The counter of a new entry starts at zero.
         rule("limit").delete()
         rule("deny").insert()
         assert [entry.packet_count for entry in sh.DirectCounterEntry("denials").read()] == [0]
@@ -192,7 +193,7 @@ def test_entries_have_counters_and_meters(switch, wire):
 
 
 def idle(table):
-    """An entry that times out, in a table that may have none."""
+    """Inserts an entry with an idle time-out into a table without support for it."""
     update = sh.p4runtime_pb2.Update()
     update.type = sh.p4runtime_pb2.Update.INSERT
     entry = update.entity.table_entry

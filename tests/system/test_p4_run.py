@@ -19,7 +19,7 @@ pytestmark = needs_root
 IPV4 = ROOT / "p4/compile/programs/ipv4.p4"
 HOSTS = ["192.0.2.1", "198.51.100.1"]
 GATEWAYS = ["192.0.2.254", "198.51.100.254"]
-# What ipv4.p4 writes into frames that leave by port 0 and 1.
+# Source addresses that ipv4.p4 writes into frames that leave by ports 0 and 1.
 PORT_ADDRESSES = ["02:00:00:00:00:00", "02:00:00:00:00:01"]
 HOST_ADDRESSES = ["02:01:00:00:00:00", "02:01:00:00:00:01"]
 FLOWS = 4
@@ -28,7 +28,7 @@ USUAL_TTL = 64
 
 
 class SwitchedLink(Link):
-    """Two hosts, each in a network namespace, with a veth pair to a third one, where a switch has the interfaces p0 and p1."""
+    """Two hosts, each in a network namespace, with a veth pair to a third namespace, where a switch has the interfaces p0 and p1."""
 
     def __enter__(self):
         self.middle = f"{self.name}s"
@@ -41,7 +41,7 @@ class SwitchedLink(Link):
 
     def make(self):
         for namespace in [*self.namespaces, self.middle]:
-            # The kernel sends no packets of its own, so that all can be counted.
+            # Keep the kernel from sending packets of its own, so that packet counts are exact.
             for which in ["all", "default"]:
                 command = ["sysctl", "-qw", f"net.ipv6.conf.{which}.disable_ipv6=1"]
                 subprocess.run(["ip", "netns", "exec", namespace, *command], check=True)
@@ -57,7 +57,7 @@ class SwitchedLink(Link):
             ip("-n", namespace, "route", "add", f"{HOSTS[1 - end]}/32", "via", GATEWAYS[end])
 
 
-# Sends numbered datagrams in several flows all the time between "start" and "stop"; tells what came in which order.
+# Sends numbered datagrams in several flows between "start" and "stop", and reports the received numbers in order of arrival.
 HOST = """
 import json, socket, sys, threading, time
 own, other, flows, first = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
@@ -157,13 +157,13 @@ class Switch:
         return run_namehop("p4", *arguments, "--control", self.control, **options)
 
     def refusal(self, *arguments):
-        """What it says to a request that it does not carry out."""
+        """Returns the error message of a request that must fail."""
         result = self.ask(*arguments, check=False)
         assert result.returncode != 0 and result.stdout == "", result
         return result.stderr
 
     def answer(self, request):
-        """To any bytes, sent to its socket."""
+        """Sends arbitrary bytes to the control socket and returns the answers."""
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(PATIENCE)
             client.connect(str(self.control))
@@ -175,7 +175,7 @@ class Switch:
         return [json.loads(line) for line in text.splitlines()]
 
     def end(self):
-        """Ends it and gives its reports."""
+        """Ends the switch and returns its reports."""
         self.process.send_signal(signal.SIGTERM)
         output, errors = self.process.communicate(timeout=PATIENCE)
         assert (self.process.returncode, errors) == (0, "")
@@ -190,12 +190,14 @@ def link():
 
 
 def has_come(host, last):
-    """Whether the last datagrams of all flows are there."""
+    """True if the last datagram of each flow has arrived."""
     return all(flow and flow[-1] == last - 1 for flow in host.ask("came"))
 
 
 def check_order(came, first, last):
-    """Every datagram from `first` on has come, in order and once; of those before only some, in order too."""
+    """Checks that every datagram from `first` on has arrived once and in order, and that those of the earlier ones that arrived are in
+    order.
+    """
     for flow in came:
         assert flow == sorted(set(flow)), "in order and once"
         assert [number for number in flow if number >= first] == list(range(first, last))
@@ -208,7 +210,7 @@ def captures(link, folder):
 
 
 def seen(capture, host):
-    """Of each UDP packet for a host: sender of the frame, its receiver, time to live, whether both checksums are right."""
+    """Returns, for each UDP packet to a host: source and destination MAC address, time to live, and the status of both checksums."""
     checked = ["-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"]
     command = ["tshark", "-r", str(capture.file), "-n", *checked, "-Y", f"udp and ip.dst == {host}", "-T", "fields"]
     for field in ["eth.src", "eth.dst", "ip.ttl", "ip.checksum.status", "udp.checksum.status"]:
@@ -268,12 +270,12 @@ def test_tshark_sees_the_time_to_live_and_checksums_of_routed_packets(link, tmp_
             wait_until(lambda: has_come(host, lasts[1 - end]), what="the last datagrams")
         switch.end()
     for end, capture in enumerate(both_captures):
-        # 1 is what tshark calls a checksum that is right.
+        # tshark reports 1 for a correct checksum.
         expected = [PORT_ADDRESSES[end], HOST_ADDRESSES[end], str(USUAL_TTL - 1), "1", "1"]
         assert seen(capture, HOSTS[end]) == [expected] * (FLOWS * lasts[1 - end])
 
 
-# Frames of a port go where a table of two entries says, and are counted.
+# Frames of a port go to the port that a table of two entries names, and are counted.
 COUNTING = """
 #include <core.p4>
 #include <v1model.p4>

@@ -1,4 +1,4 @@
-"""P4Runtime: a controller of other authors (p4runtime-shell) changes a P4 program that runs, and exchanges packets with it."""
+"""P4Runtime: p4runtime-shell, an independent controller, changes a running P4 program and exchanges packets with it."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ from port_links import ip, needs_root
 
 pytestmark = needs_root
 
-# Frames go where a table says, or to the controller; frames of the controller go where it says.
+# A table sends frames to a port or to the controller. A packet-out of the controller names its port.
 FORWARDING = """
 #include <core.p4>
 #include <v1model.p4>
@@ -85,22 +85,22 @@ FRAME = bytes.fromhex("020000000001" "020000000077" "88b5") + bytes(range(64))
 
 
 def reply(timeout=PATIENCE):
-    """The next packet to the controller."""
+    """Returns the next packet-in."""
     return sh.client.get_stream_packet("packet", timeout=timeout)
 
 
 class Wire:
-    """A veth pair: the switch has one end, and frames are sent and received at the other."""
+    """A veth pair: the switch has one end, and the test sends and receives frames at the other."""
 
     def __init__(self, number=0):
         self.near, self.far = (f"p4c{number}-{os.getpid()}{end}" for end in "ab")
 
     def __enter__(self):
-        # One queue at each end, which is all that AF_XDP looks at here.
+        # One queue at each end, because AF_XDP serves only one queue here.
         queues = ["numrxqueues", "1", "numtxqueues", "1"]
         ip("link", "add", self.near, *queues, "type", "veth", "peer", "name", self.far, *queues)
         for device in (self.near, self.far):
-            # The kernel sends no packets of its own, so that all can be counted.
+            # Keep the kernel from sending packets of its own, so that packet counts are exact.
             subprocess.run(["sysctl", "-qw", f"net.ipv6.conf.{device}.disable_ipv6=1"], check=True)
             ip("link", "set", device, "up")
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x88B5))
@@ -113,7 +113,7 @@ class Wire:
         ip("link", "delete", self.near)
 
     def receive(self):
-        """The next frame that is not one of our own."""
+        """Returns the next frame that the test did not send itself."""
         while True:
             frame, address = self.socket.recvfrom(4096)
             if address[2] != socket.PACKET_OUTGOING:
@@ -121,7 +121,7 @@ class Wire:
 
 
 class Switch:
-    """A running `namehop p4 run` that controllers can reach."""
+    """A running `namehop p4 run` with a P4Runtime server."""
 
     def __init__(self, folder, wire, text=FORWARDING):
         source, self.program, self.p4info = folder / "forward.p4", folder / "forward.so", folder / "forward.p4info.txt"
@@ -146,7 +146,7 @@ class Switch:
         self.process.communicate()
 
     def end(self):
-        """Ends it and gives its report."""
+        """Ends the switch and returns its report."""
         self.process.send_signal(signal.SIGTERM)
         output, errors = self.process.communicate(timeout=PATIENCE)
         assert (self.process.returncode, errors) == (0, "")
@@ -154,7 +154,7 @@ class Switch:
 
     @contextlib.contextmanager
     def shell(self, **options):
-        """p4runtime-shell, connected."""
+        """Connects p4runtime-shell."""
         sh.setup(device_id=7, grpc_addr=self.address, election_id=(0, 5), verbose=False, **options)
         try:
             yield
@@ -183,14 +183,14 @@ def station(action, address=STATION, **params):
 
 
 def refusal(work):
-    """What is said to a change that is not made."""
+    """Returns the error message of a write that must fail."""
     with pytest.raises(P4RuntimeWriteException) as refused:
         work()
     return str(refused.value)
 
 
 def cell(kind, name, index):
-    """A cell of a counter or meter."""
+    """Reads a cell of a counter or meter."""
     entry = kind(name)
     entry.index = index
     (found,) = entry.read()
@@ -208,13 +208,13 @@ def test_a_controller_sets_the_pipeline_and_exchanges_packets(switch, wire):
         assert [(field.metadata_id, field.value) for field in packet.metadata] == [(1, b"\0"), (2, b"\0")]
         sh.PacketOut(payload=FRAME, port="0", rest="0").send()
         assert wire.receive() == FRAME
-        # The entry sends frames back from now on.
+        # From now on the entry sends frames back.
         station("send", port="0").modify()
         wire.socket.send(FRAME + b"more")
         assert wire.receive() == FRAME + b"more"
         counted = cell(sh.CounterEntry, "received", 0)
         assert (counted.packet_count, counted.byte_count) == (2, 2 * len(FRAME) + 4)
-        # Setting the pipeline again begins anew.
+        # Setting the pipeline again clears tables and counters.
         sh.client.set_fwd_pipe_config(switch.p4info, switch.program)
         assert (list(sh.TableEntry("stations").read()), cell(sh.CounterEntry, "received", 0).packet_count) == ([], 0)
     report = switch.end()
@@ -276,7 +276,7 @@ def test_what_is_written_is_read_and_what_is_wrong_is_named(switch, wire):
         reports = sh.DigestEntry("seen_t")
         reports.max_list_size = 2
         reports.insert()
-        # Two frames came before, whose reports wait.
+        # Reports of two earlier frames are still queued.
         wire.socket.send(FRAME)
         listed = sh.client.get_stream_packet("digest", timeout=PATIENCE).digest
         values = [[member.bitstring for member in value.struct.members] for value in listed.data]
@@ -303,7 +303,7 @@ def test_other_programs_and_other_controllers_are_refused(switch, tmp_path):
             with pytest.raises(P4RuntimeException) as refused:
                 backup.set_fwd_pipe_config(switch.p4info, switch.program)
             assert refused.value.grpc_error.code() == grpc.StatusCode.PERMISSION_DENIED
-            # It may read.
+            # A backup controller may read.
             assert backup.get_p4info().tables
         finally:
             backup.tear_down()
@@ -348,7 +348,7 @@ def test_clients_that_do_nothing_keep_no_controller_out(switch):
             client.sendall(hello if number % 4 else b"")
         with switch.shell():
             station("send", port="1").insert()
-            # Idle ones take the places of each other, and not that of the controller, which has an open stream.
+            # New idle connections displace idle connections, but not the controller, which has an open stream.
             for _ in range(40):
                 stack.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE)).sendall(hello)
             station("send", OTHER, port="1").insert()

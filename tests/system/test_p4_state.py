@@ -1,4 +1,4 @@
-"""What compiled P4 programs keep beside their tables, seen while packets flow: registers, meters, and what they report."""
+"""State of compiled P4 programs beside their tables, while packets flow: registers, meters and digests."""
 
 import json
 import os
@@ -11,8 +11,8 @@ from test_p4_run import Switch, SwitchedLink, hosts
 
 pytestmark = needs_root
 
-# Forwards frames between two ports as a meter says: green ones as they are, others are dropped and counted by color. The first
-# frame from a host is reported, and the length of the last one is in a register.
+# Forwards frames between two ports, limited by a meter: green frames pass, others are dropped and counted by color. A digest reports the
+# first frame of each host, and a register holds the length of the last frame.
 METERING = """
 #include <core.p4>
 #include <v1model.p4>
@@ -54,7 +54,7 @@ V1Switch(Parse(), Verify(), Metering(), MeteringEgress(), Update(), Deparse()) m
 """
 
 COMMITTED, PEAK, BURST = 200, 500, 20
-# Of the rates that were set; the clocks of the measurement and of the switch are read one after the other.
+# Relative tolerance of the rates. The clocks of the test and of the switch are read at slightly different times.
 TOLERANCE = 0.15
 MEASURED_SECONDS = 3
 
@@ -66,7 +66,7 @@ def link():
 
 
 def colors(switch):
-    """How many packets had each color so far, and when that was."""
+    """Returns the current time and the number of packets of each color."""
     cells = json.loads(switch.ask("counter", "read", "colors", "--json").stdout)["cells"]
     return time.monotonic(), {cell["index"]: cell["packets"] for cell in cells}
 
@@ -111,7 +111,7 @@ def test_meters_limit_what_flows_and_reports_come_once(link, tmp_path):
         assert sorted(lines, key=lambda line: line["value"]["port"]) == expected, "each host is reported once"
         known = {cell["index"]: cell["value"] for cell in cells(switch, "register", "read", "known")}
         assert known == {end: hex(0x0201 << 32 | end) for end in (0, 1)}
-        # Whoever is forgotten is reported again.
+        # A host is reported again after its register cell was reset.
         switch.ask("register", "reset", "known", "1")
         both[1].ask("start")
         again = json.loads(switch.ask("digest", "--count", "1", "--json").stdout)

@@ -1,4 +1,4 @@
-"""The tutorial of docs/p4.md, word by word: its files are written, its commands run, and what it says comes out."""
+"""The tutorial of docs/p4.md, word by word: writes its files, runs its commands, and checks their output."""
 
 import os
 import re
@@ -12,10 +12,10 @@ from port_links import needs_root
 pytestmark = needs_root
 
 TITLE = "## From an empty file to a router"
-# Files of the tutorial by the kind of their blocks.
+# Files of the tutorial, by the language of their code blocks.
 FILES = {"p4": "router.p4", "stf": "router.stf"}
 
-# Where there is no ping: ping -c COUNT [-W SECONDS] ADDRESS.
+# A replacement for hosts without ping: ping -c COUNT [-W SECONDS] ADDRESS.
 PING = """
 import socket, struct, sys, time
 options, count, patience = sys.argv[1:-1], 1, 10.0
@@ -45,7 +45,7 @@ sys.exit(0 if received else 1)
 
 
 def blocks():
-    """The blocks of the tutorial: what kind they are of, and their text."""
+    """Returns language and text of each code block of the tutorial."""
     page = (ROOT / "docs/p4.md").read_text()
     tutorial = page.split(f"\n{TITLE}\n")[1].split("\n## ")[0]
     return re.findall(r"^```(\w+)\n(.*?)^```$", tutorial, re.MULTILINE | re.DOTALL)
@@ -61,12 +61,12 @@ def test_the_tutorial_does_what_it_says(tmp_path):
         elif kind == "console":
             for line in text.splitlines():
                 (commands if line.startswith("$ ") else expected).append(line.removeprefix("$ "))
-    # What runs in the background ends with the script, however that ends.
+    # Background jobs end with the script, on success and on failure.
     script = ["set -eum", "trap 'kill $(jobs -p) 2>/dev/null' EXIT"]
     for command in commands:
         script.append(command)
         if command.endswith("&"):
-            # A person takes longer than this to type the next one.
+            # A reader takes longer than this to type the next command.
             script.append("until [ -S router.sock ]; do sleep 0.05; done")
     path = f"{os.path.dirname(PROGRAM)}:{os.environ['PATH']}"
     if not shutil.which("ping"):
@@ -85,7 +85,7 @@ def test_the_tutorial_does_what_it_says(tmp_path):
             timeout=3 * PATIENCE,
         )
     finally:
-        # Nothing of it stays, whatever fails.
+        # Clean up even after a failure.
         for name in ["p4west", "p4east"]:
             subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
     said = done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""Large Data over UDP where IP fragments are dropped: faces keep to the MTU of their route, and follow it."""
+"""Large Data over UDP on a path that drops IP fragments: faces use the MTU of their route, and follow its changes."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ def inside(namespace, *command, **options):
 
 
 class Path:
-    """Two hosts with a router of the kernel between them that passes no IP fragments."""
+    """Two hosts joined by a kernel router. Large packets on the path need no IP fragments."""
 
     def __init__(self, name):
         self.ends = [f"{name}a", f"{name}b"]
@@ -49,7 +49,7 @@ class Path:
             subprocess.run(["ip", "netns", "delete", namespace], check=False, capture_output=True)
 
     def fragments(self):
-        """IP fragments that the hosts have made so far."""
+        """Returns the number of IP fragments that the hosts have made so far."""
         made = 0
         for end in self.ends:
             counters = inside(end, "nstat", "-asz", "IpFragCreates", "Ip6FragCreates", text=True).stdout
@@ -57,7 +57,7 @@ class Path:
         return made
 
     def narrow(self, mtu_bytes):
-        """The middle passes only smaller packets toward the first host, and says so to who sends others."""
+        """Lowers the MTU of the middle toward the first host. The middle reports larger packets to their sender."""
         ip("-n", self.middle, "link", "set", "toward-a", "mtu", mtu_bytes)
 
 

@@ -41,7 +41,7 @@ def whole(frame):
 
 
 def start(make_router, tmp_path, uri):
-    # The port is open from the start on, and is read when it has a face.
+    # The router opens the port at its start, and reads the capture when the port has a face.
     router = make_router(ports(0, f'[[port]]\nuri = "{uri}"\n'))
     assert drops(router, "malformed-frame") == 0
     return router
@@ -51,7 +51,7 @@ def test_a_capture_is_answered_by_another(make_router, tmp_path):
     source, target = tmp_path / "in.pcap", tmp_path / "out.pcap"
     file = tmp_path / "object"
     file.write_bytes(b"content")
-    # For the one segment that is there, and for those that are not.
+    # Interests for the one existing segment, and for segments that do not exist.
     frames = [whole(frame(segment_interest("/seg", 1, n, nonce=n.to_bytes(4, "big")))) for n in range(200)]
     cut = frame(interest("/seg/cut/off"))
     other = b"\xff" * 6 + bytes.fromhex(SENDER.replace(":", "")) + b"\x08\x00" + bytes(46)
@@ -65,23 +65,23 @@ def test_a_capture_is_answered_by_another(make_router, tmp_path):
     with published(router, "/seg", file, "--object-version", 1):
         face = router.json("face", "create", f"ether://[{GROUP}]", "--local", uri)["face_id"]
         wait_until(answers, what="the answer is in the other capture")
-    # To the group, from the address of the port.
+    # To the group, from the port's address.
     [answer] = answers()
     assert answer[:14] == bytes.fromhex("01005e0017aa" "020000000042" "8624")
     counters = lambda: next(each for each in router.json("face", "list") if each["face_id"] == face)
     wait_until(lambda: counters()["in_interests"] == 200, what="all of it was read")
-    # The record that was cut off, and then one of another protocol and one too short for any.
+    # The truncated record; then a record of another protocol, and one that is too short for any protocol.
     wait_until(lambda: drops(router, "malformed-frame") == 1, what="the record that was cut off is counted")
     assert drops(router, "not-ndn-frame") == 2
     assert "reached the end of the capture" in router.log.read_text()
-    # The counters of the face agree with both files: without headers and padding, and without what is no packet.
+    # The face's counters agree with both files. They exclude headers, padding, and frames that are no packets.
     assert (counters()["out_data"], counters()["out_bytes"]) == (1, length_of_packet(answer[14:]))
     assert counters()["in_bytes"] == sum(length_of_packet(packet[14:]) for packet, _ in frames if len(packet) > 40 and packet != other)
     assert len(read_capture(target)) == 1
 
 
 def length_of_packet(payload):
-    """Without the padding of a short frame."""
+    """Returns the length of the packet without the padding of a short frame."""
     return len(split_element(payload)[1])
 
 

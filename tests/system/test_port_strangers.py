@@ -1,4 +1,4 @@
-"""Unknown senders on a port that makes faces for them: as on sockets, who is idle gives way, and nobody else."""
+"""Unsolicited senders on a port with on-demand faces: only idle faces are evicted, as on sockets."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from port_links import connect, drops, link, needs_root, start
 
 pytestmark = needs_root
 
-# Senders on the link, each with a hardware address of its own. There is no route, so the router answers each Interest with a Nack.
+# Senders on the link, each with its own MAC address. There is no route, so the router answers each Interest with a Nack.
 SENDERS = """
 import json, os, socket, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -63,13 +63,13 @@ sys.stdin.read()
 
 
 def strangers(router):
-    """Their hardware addresses with the numbers of their faces."""
+    """Returns the face ids of the unsolicited senders, by MAC address."""
     faces = router.json("face", "list")
     return {face["remote_uri"][9:-1]: face["face_id"] for face in faces if face["remote_uri"].startswith("ether://[02:01:")}
 
 
 def test_forged_frames_push_nobody_out_and_lock_nobody_out(make_router, link):
-    # 256 places, of which a quarter is kept and strangers on ports have a third of the rest.
+    # 256 faces, of which a quarter is reserved. On-demand faces on ports may use a third of the rest.
     places = 64
     on_demand = f'[faces]\nmax_faces = 256\n[[port]]\nuri = "{link.local(0)}"\non_demand = true'
     near, far = start(make_router, link, 0, on_demand), start(make_router, link, 1)

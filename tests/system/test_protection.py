@@ -1,4 +1,4 @@
-"""What commands may not do, and that local ones are answered whatever others send."""
+"""Limits of commands, and service of local commands under a flood of remote ones."""
 
 import base64
 import os
@@ -16,7 +16,7 @@ from packets import command, read_element, register, status, tlv
 
 LOCAL_COMMANDS = 200
 DOCUMENTATION = Path(__file__).parents[2] / "docs/strategies.md"
-# The rows of its first table: name, version, and what the strategy does.
+# Names of all strategies, from the first table of the page.
 STRATEGIES = re.findall(r"^\| `([a-z-]+)` \| \d+ \| [a-z]", DOCUMENTATION.read_text(), re.MULTILINE)
 assert "best-route" in STRATEGIES and "multicast" in STRATEGIES
 
@@ -48,7 +48,7 @@ def test_nobody_takes_commands_away_from_the_router(router):
 
 
 def test_a_state_file_that_takes_commands_away_heals(router):
-    # Its number may be another one after a restart.
+    # The face id may change at a restart, so use the face URI.
     face = f"udp4://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
     router.namehop("face", "create", face, "--persistency", "permanent")
     for prefix in ["/harmless", "/harmful"]:
@@ -88,7 +88,9 @@ def key(router, tmp_path):
 
 
 def wrongly_signed(certificate):
-    """A registration in the older form, which needs no digest; where its nonce stands, to make it another one."""
+    """Encodes a registration in the older signed form, which needs no digest, with a wrong signature. Returns it with the offset of its
+    nonce, so that each copy can have another nonce.
+    """
     certificate_name = Name.to_str(certificate_name_of(certificate))
     key_name = Name.from_str(certificate_name)[:-2]
     locator = tlv(0x1C, Name.to_bytes(key_name))
@@ -140,6 +142,7 @@ def test_a_flood_of_wrongly_signed_commands_keeps_no_local_command_waiting(make_
     finally:
         stop.set()
         thread.join()
-    # So many of one neighbour wait in a queue of their own. Were there one queue for all, each local command would wait for them.
+    # Commands of one neighbour wait in a separate queue of 256. With one queue for all, each local command would wait for a full queue of
+    # others.
     assert looked_at < LOCAL_COMMANDS * 256 / 2, f"{looked_at} signatures were verified while {LOCAL_COMMANDS} local commands waited"
     assert {route["prefix"] for route in target.json("route", "list")} == {f"/local/{number}" for number in range(LOCAL_COMMANDS)}

@@ -1,4 +1,4 @@
-"""Choices of the protocol that applications and operators see from outside: one row for each, see docs/protocol-choices.md."""
+"""Protocol choices that applications and operators can observe, one test for each row of docs/protocol-choices.md."""
 
 import os
 import socket
@@ -15,7 +15,7 @@ FACE_ID, PERSISTENCY = 0x69, 0x85
 
 
 def answer(connection, module, verb, parameters):
-    """Status code and text of the answer to a command."""
+    """Returns status code and text of the response to a command."""
     connection.sendall(command(module, verb, parameters))
     return status(read_element(connection)[1])
 
@@ -25,7 +25,7 @@ def number(kind, value):
 
 
 def is_asked(consumer, producers, uri):
-    """Which of the producers an Interest comes to; that one answers."""
+    """Sends an Interest and returns the index of the producer that receives it. That producer answers."""
     consumer.sendall(interest(uri, nonce=os.urandom(4)))
     (asked,) = wait_until(lambda: [index for index, producer in enumerate(producers) if has_something(producer)], 5, uri)
     read_element(producers[asked])
@@ -96,7 +96,7 @@ def test_the_list_of_faces_has_the_internal_one_and_no_pseudo_faces(router):
     application.close()
 
 
-# What an Interest gets without a next hop, by strategy.
+# The response to an Interest without a next hop, by strategy.
 @pytest.mark.parametrize("strategy, is_refused", [("best-route", True), ("access", True), ("asf", True), ("multicast", False)])
 def test_interests_without_next_hop(router, strategy, is_refused):
     router.namehop("strategy", "set", "/", strategy)

@@ -1,4 +1,4 @@
-"""What passes a proxy on the router's host is no application of that host, over WebSocket, TCP and HTTP."""
+"""Connections through a proxy on the router's host do not count as local applications, over WebSocket, TCP and HTTP."""
 
 import asyncio
 import base64
@@ -13,7 +13,8 @@ from packets import command, interest, read_element, register
 from test_http_api import ask, token_of
 
 STATUS = interest("/localhost/nfd/status/general", can_be_prefix=True, must_be_fresh=True)
-# What each proxy does to the header of a request: nginx as many configure it, Caddy, HAProxy, and one that only passes the Host on.
+# Header fields that proxies set: nginx in its usual configuration, Caddy, a proxy with the standard `Forwarded` field, a proxy with `Via`,
+# and one that only sets Host.
 SHOWN = {
     "nginx": {"X-Real-IP": "203.0.113.7", "X-Forwarded-Proto": "https"},
     "caddy": {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Host": "router.example", "Host": "router.example"},
@@ -25,7 +26,9 @@ SHOWN = {
 
 @contextmanager
 def reverse_proxy(port, fields):
-    """A reverse proxy before a port of the router: sets these fields in the header of each connection's request; gives its port."""
+    """Runs a reverse proxy in front of a port of the router and yields its port. It sets these fields in the request header of each
+    connection.
+    """
     loop, started = asyncio.new_event_loop(), threading.Event()
     ports = []
 
@@ -125,10 +128,10 @@ class Tcp:
 
 
 def is_an_application(router, client):
-    """Whether the router treats a peer as an application, in its list of faces and in what the peer can do."""
+    """True if the router treats a peer as an application, both in its list of faces and in what the peer may do."""
     client.send(command("rib", "register", register("/taken", 0)))
     client.send(STATUS)
-    # Answered with a Nack at once, behind the others: so nothing has to be waited for in vain.
+    # The router answers this with a Nack after the other packets, so the test need not wait for a timeout.
     client.send(interest("/nobody/here"))
     answers = [client.receive()]
     (face,) = [face for face in router.json("face", "list") if face["remote_uri"].startswith(("wsclient", "tcp"))]
@@ -145,7 +148,7 @@ def is_an_application(router, client):
 
 @pytest.fixture
 def configured(make_router):
-    """Makes a router whose listeners have these settings beside their addresses."""
+    """Makes a router whose listeners have these additional settings."""
 
     def make(tcp="", websocket="", api=""):
         router = make_router(start=False)
@@ -160,7 +163,7 @@ def configured(make_router):
 
 @pytest.mark.parametrize("fields", SHOWN.values(), ids=SHOWN)
 def test_websocket_through_a_proxy_that_shows_itself_is_from_elsewhere(configured, fields):
-    # Also where the operator has said that loopback peers are applications.
+    # This holds even if the operator has configured loopback peers as applications.
     router = configured(websocket="local = true")
     with reverse_proxy(router.ws, fields) as port:
         client = WebSocket(port, Host=f"127.0.0.1:{router.ws}")

@@ -1,4 +1,4 @@
-"""Ports with several queues, each of another worker: frames of all kinds arrive, whichever queue they come to."""
+"""Ports with several queues, each owned by another worker: all kinds of frames arrive, whichever queue receives them."""
 
 import os
 
@@ -18,7 +18,7 @@ UDP = ["udp4://192.0.2.1:6363", "udp4://192.0.2.2:6363"]
 def link():
     with Link(f"qu{os.getpid()}") as link:
         for namespace, device in zip(link.namespaces, link.devices):
-            # The kernel at this end has no part in what the router does.
+            # Prevents the kernel at this end from assigning itself an address.
             ip("-n", namespace, "link", "set", device, "addrgenmode", "none")
         yield link
 
@@ -35,7 +35,7 @@ def start(make_router, link, *lines, workers=3, drivers=("dev", "dev")):
 
 
 def queues(router):
-    """Worker, received and sent frames of each queue."""
+    """Returns worker, received frames and sent frames of each queue."""
     found = {}
     for number, worker in enumerate(router.json("status")["workers"]):
         for queue in worker["queues"]:
@@ -51,7 +51,7 @@ def check_nothing_lost(*routers, besides=frozenset()):
     for router in routers:
         status = router.json("status")
         lost = set(status["drops"].get("link", {})) & {"handover-full", "bad-checksum", "malformed-frame"}
-        # An application that ends may leave a frame on its connection, whose face is gone then; those of the port are there.
+        # A closing application may leave a frame for its closed face. Faces of the port stay up.
         lost |= {drop["reason"] for drop in status["face_drops"] if drop["reason"] == "link-down"}
         assert not lost - besides, (lost, status["drops"])
 
@@ -66,7 +66,7 @@ def test_datagrams_are_spread_over_the_queues(make_router, link, objects):  # no
     for router in (near, far):
         found = queues(router)
         assert len({worker for worker, _, _ in found}) == 3, "each queue is that of another worker"
-        # Names and addresses of ten objects are drawn anew for each router, so that one of three queues may get none of them.
+        # Each router picks random hash keys, so one of three queues may get none of the ten objects.
         for direction in (1, 2):
             assert sum(queue[direction] > 10 for queue in found) > 1, found
     text = near.namehop("status").stdout
@@ -75,7 +75,7 @@ def test_datagrams_are_spread_over_the_queues(make_router, link, objects):  # no
     assert face["in_data"] > OBJECTS * OBJECT_BYTES / 8000, "of all workers together"
     assert "UDP packets by addresses and ports" in near.log.read_text()
     check_nothing_lost(near, far)
-    # The port goes and comes back, and so do its queues.
+    # A new MTU makes the router reopen the port with its queues.
     link.set("mtu", "1400")
     for router in (near, far):
         wait_until(lambda: "port reopened" in router.log.read_text(), what="a port for the new MTU")
@@ -101,7 +101,7 @@ def test_frames_that_need_the_state_of_the_link(make_router, link, objects, opti
 
 
 def test_a_whole_window_of_fragments_finds_room(make_router, link, tmp_path):
-    """All come to one queue, whose worker gives them to the one that has the port, which may wait for a processor meanwhile."""
+    """All fragments arrive at one queue. Its worker transfers them to the owner of the face, which may have to wait for a CPU."""
     near, far = start(make_router, link, workers=2)
     create(near, UDP[1], link.local(0))
     create(far, UDP[0], link.local(1))
@@ -116,15 +116,15 @@ def test_a_whole_window_of_fragments_finds_room(make_router, link, tmp_path):
 
 
 def test_ethernet_and_unknown_senders(make_router, link, objects):  # noqa: F811
-    """Frames of NDN right above Ethernet come to the first queue, and leave by all."""
+    """NDN frames directly above Ethernet arrive at the first queue, and leave by all queues."""
     near, far = start(make_router, link, "multicast = true", "on_demand = true")
     there = create(near, link.uri(1), link.local(0))
     route(near, "/", there)
-    # All of them: few names may all belong to one worker.
+    # All objects, because a few names may all belong to one worker.
     with publish_all(far, objects):
         for prefix, file in objects.items():
             assert same(near.namehop("cat", prefix, text=False).stdout, file), prefix
-        # The face at the other end was made by the first Interest.
+        # The first Interest created the face at the far end.
         assert any(face["remote_uri"] == link.uri(0) for face in far.json("face", "list"))
         first, *others = queues(near)
         assert first[1] > 100 and all(received == 0 for _, received, _ in others)
@@ -147,7 +147,7 @@ def test_one_queue_if_that_is_wished(make_router, link):
 
 @pytest.mark.parametrize("drivers", [("xdp", "xdp"), ("xdp", "dev")], ids=["xdp", "dev"])
 def test_sockets_of_af_xdp_on_several_queues(make_router, objects, drivers):  # noqa: F811
-    """A veth interface receives on the queue by which the other end has sent, so what workers send comes to all queues."""
+    """A veth interface receives on the queue that the other end has sent on, so the workers' frames arrive at all queues."""
     with Link(f"qx{os.getpid()}", "numrxqueues", 3, "numtxqueues", 3) as link:
         for namespace, device in zip(link.namespaces, link.devices):
             ip("-n", namespace, "link", "set", device, "addrgenmode", "none")
@@ -158,7 +158,7 @@ def test_sockets_of_af_xdp_on_several_queues(make_router, objects, drivers):  # 
         over_ethernet = create(near, link.uri(1), local[0])
         few = dict(list(objects.items())[:3])
         with publish_all(far, objects):
-            # Of all of them, so that names lead to more than one worker, whatever the routers draw.
+            # Use all objects, so that the names belong to more than one worker with any hash key.
             for face, some in [(over_udp, objects), (over_ethernet, few)]:
                 route(near, "/", face)
                 near.namehop("cs", "erase", "/")
@@ -170,7 +170,7 @@ def test_sockets_of_af_xdp_on_several_queues(make_router, objects, drivers):  # 
             assert sum(sent > 0 for _, _, sent in found) > 1, found
             if drivers[1] == "xdp":
                 assert sum(received > 10 for _, received, _ in found) > 1, found
-            # The link goes and comes back, and so do the sockets of all queues.
+            # The link is removed and recreated, and so are the sockets of all queues.
             near.namehop("cs", "erase", "/")
             link.remove()
             wait_until(lambda: link_state(near) == link_state(far) == "down", what="the link is gone")

@@ -1,4 +1,4 @@
-"""Commands that answer Interests go on when their router was restarted."""
+"""Commands that answer Interests continue after a restart of their router."""
 
 import signal
 
@@ -38,7 +38,7 @@ def test_prefixes_are_registered_again_after_a_restart(make_router, tmp_path, na
         application.kill()
     assert application.returncode == 0
     errors = errors.decode()
-    # A line for each loss, and one when it is over, however many attempts there were.
+    # One line for each loss, and one for each recovery, whatever the number of attempts.
     assert errors.count("lost the connection to the forwarder") == errors.count("registered /again again") == 3, errors
     assert "/again" not in router.namehop("route", "list").stdout
 

@@ -1,4 +1,4 @@
-"""What was set at run time is still there after a stop, and after a kill -9 right behind the answer."""
+"""Settings made at run time survive a stop, and a kill -9 directly after the response."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_settings_survive(make_router, end):
     assert before[0] == [("udp4://127.0.0.1:7009", "permanent", 1400)]
     assert ("/kept", "udp4://127.0.0.1:7009", 7) in before[1] and "/gone" not in str(before[1])
     assert before[3] == (4321, False, True)
-    # What is undone stays undone.
+    # Undone settings stay undone.
     face = next(f["face_id"] for f in router.json("face", "list") if f["remote_uri"].endswith(":7009"))
     router.namehop("strategy", "unset", "/kept")
     router.namehop("face", "destroy", face)
@@ -48,7 +48,7 @@ def test_a_face_that_is_no_longer_permanent_is_not_kept(make_router):
     for uri in uris:
         face = router.json("face", "create", uri, "--persistency", "permanent")["face_id"]
         router.namehop("face", "update", face, "--persistency", "on-demand")
-    # Also when it is destroyed afterwards.
+    # Also if the face is destroyed afterwards.
     router.namehop("face", "destroy", "udp4://127.0.0.1:7010")
     router.kill()
     router.start()

@@ -1,6 +1,6 @@
-"""Routing daemons and gateways: who is told which prefixes can be reached through a router.
+"""Routing daemons and gateways: which prefixes the router announces to them.
 
-A daemon is played by a program on python-ndn. The answers of real daemons are in docs/routing.md, which was tried with one.
+A program on python-ndn stands in for a daemon. docs/routing.md lists the answers of a real daemon.
 """
 
 import json
@@ -16,13 +16,13 @@ CLIENT = ("--origin", "client")
 
 
 class Daemon:
-    """A stand-in for a routing daemon, and the commands that it has got."""
+    """A stand-in for a routing daemon, and the commands that it has received."""
 
     def __init__(self, clients, router, *arguments):
         self.got = []
         line = clients.start("python", "routing_daemon", router.unix_uri, *arguments)
         self.process = clients.running[-1]
-        # The first commands may come before the answer to its registration.
+        # Commands may arrive before the response to the daemon's registration.
         while line != {"registered": 200}:
             self.got.append(line)
             line = json.loads(self.process.stdout.readline())
@@ -40,7 +40,7 @@ class Daemon:
         wait_until(lambda: sorted(self.words) == sorted(words), what=f"{words} and no more, instead of {self.words}")
 
     def knows(self):
-        """What it was told and not told otherwise since."""
+        """Returns the prefixes that are registered at present."""
         known = {}
         for command in self.got:
             known[command["name"]] = command["verb"] == "register"
@@ -100,7 +100,7 @@ def test_a_daemon_that_begins_anew_is_told_everything(router, clients):
 
 
 def test_many_prefixes_are_told_and_churn_is_not(router, clients):
-    """A prefix that comes and goes makes a few commands, not one for each time."""
+    """A prefix that is added and removed many times causes few commands."""
     face = peer_face(router)
     daemon = Daemon(clients, router)
     for number in range(30):
@@ -138,7 +138,7 @@ def test_a_daemon_that_refuses_or_says_nothing_holds_up_nobody(router, clients):
     router.namehop("route", "add", "/b", face, *CLIENT)
     wait_until(lambda: "register /b" in silent.words, what="the next is not held up")
     silent.end()
-    # Interests that are still pending may go to the new daemon, too, so it may be told twice.
+    # Pending Interests may also reach the new daemon, so it may receive a command twice.
     other = Daemon(clients, router)
     wait_until(lambda: other.knows() == {"/a", "/b"}, what="all are known")
 
@@ -194,10 +194,10 @@ def test_a_host_registers_its_identity_at_the_gateway(make_router, clients, host
     (route,) = wait_until(lambda: routes(gateway, "/site/host"), what="registered")
     assert (route["origin"], route["cost"]) == ("client", 15)
     assert 0 < route["expires_ms"] <= 24_000
-    # It is of use: who is at the gateway reaches the application.
+    # The route works: a consumer at the gateway reaches the application.
     assert gateway.namehop("ping", "/site/host/app", "-c", 1, check=False).returncode == 0
     wait_until(lambda: metric(host, "commands_total", destination="gateway", result="announced") >= 3, what="repeated")
-    # A gateway that began anew is told again.
+    # A gateway that restarted is told again.
     gateway.stop()
     gateway.start()
     wait_until(lambda: routes(gateway, "/site/host"), what="registered again")

@@ -1,4 +1,4 @@
-"""The systemd service: how exposed it is, and that it allows what the router does."""
+"""The systemd service: its exposure level, and that it allows all system calls of the router."""
 
 import os
 import re
@@ -13,8 +13,7 @@ from conftest import PATIENCE, ROOT
 SERVICE = ROOT / "packaging/namehop.service"
 PORTS = ROOT / "packaging/namehop-ports.conf"
 MOST_EXPOSED = 3.0
-# DPDK tries this on all processors of its kind, and needs it for none of our ports. It takes CAP_SYS_RAWIO, which the service
-# does not have either.
+# DPDK tries this call on x86 and needs it for none of our ports. It requires CAP_SYS_RAWIO, which the service does not have.
 REFUSED_TO_ALL = {"iopl"}
 
 pytestmark = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
@@ -34,14 +33,14 @@ def test_the_service_is_hardly_exposed(tmp_path):
     text = SERVICE.read_text().replace("@PREFIX@", "/usr")
     file.write_text(text)
     assert exposure(file) < MOST_EXPOSED
-    # With what ports need it is little more than before.
+    # The drop-in file for ports adds little exposure.
     with_ports = PORTS.read_text().split("[Service]")[1]
     file.write_text(text.replace("[Install]", with_ports + "\n[Install]"))
     assert exposure(file) < MOST_EXPOSED
 
 
 def allowed_calls():
-    """System calls that the service may make."""
+    """Returns the system calls that the service may make."""
 
     def expand(word):
         if not word.startswith("@"):
@@ -70,7 +69,7 @@ def test_the_router_makes_no_call_that_the_service_forbids(make_router, tmp_path
     router.namehop("face", "create", "tcp4://127.0.0.1:9", "--persistency", "permanent")
     router.namehop("face", "create", f"memif://{tmp_path}/m.sock?id=0")
     router.namehop("status")
-    # strace passes no signals on.
+    # strace does not forward signals, so signal the router itself.
     program = Path(f"/proc/{router.process.pid}/task/{router.process.pid}/children").read_text().split()[0]
     os.kill(int(program), signal.SIGTERM)
     assert router.process.wait(PATIENCE) == 0

@@ -1,4 +1,4 @@
-"""Many routers that start at the same time on a busy host: each answers its first command as soon as it can be found."""
+"""Many routers start at the same time on a busy host: each answers its first command as soon as clients can find it."""
 
 import os
 import socket
@@ -10,17 +10,17 @@ from conftest import PATIENCE, PROGRAM, Router
 from packets import command, read_element, register, status
 
 ROUTERS = 12
-# Processes that only take processor time: the system gives them a share as it gives the routers theirs.
+# Number of processes that only use CPU time, with the same scheduling priority as the routers.
 BUSY = 2
-# From when a router is found to the answer to its first command, in seconds: routing daemons give up after one second. It takes some
-# milliseconds where the router does not have to wait for a CPU.
+# Maximum time in seconds from the router's appearance to the response to its first command. Routing daemons time out after one second. A
+# router that need not wait for a CPU takes some milliseconds.
 ANSWER_SECONDS = 0.8
-# Routes of a configuration, which take longer than ROUTES_SECONDS to bring into effect.
+# Number of configured routes. Installing them takes longer than ROUTES_SECONDS.
 ROUTES, ROUTES_SECONDS = 60_000, 0.25
 
 
 class Starting:
-    """A router that is started, and what was seen of it."""
+    """A starting router, and its first responses."""
 
     def __init__(self, folder, number, extra=""):
         self.router = Router(folder, extra, f"router{number}", workers=1)
@@ -40,7 +40,7 @@ class Starting:
             )
 
     def look(self):
-        """Sends a command at the moment at which the router can be found, by its socket and by what it tells the service manager."""
+        """Sends a command as soon as the router is visible: once when its socket exists, and once when it notifies the service manager."""
         if "socket" not in self.answers and self.router.socket.exists():
             self.ask("socket")
         if "ready" not in self.answers:
@@ -52,7 +52,7 @@ class Starting:
 
     def ask(self, seen_by):
         self.answers[seen_by] = None
-        # As the first command of a routing daemon.
+        # Like the first command of a routing daemon.
         packet = command("rib", "register", register(f"/seen/by/{seen_by}", 0))
         start = time.monotonic()
 
@@ -62,7 +62,7 @@ class Starting:
                     connection = self.router.connect()
                     break
                 except ConnectionRefusedError:
-                    # Between bind and listen.
+                    # The router has called bind, but not yet listen.
                     time.sleep(0.001)
             with connection:
                 connection.sendall(packet)
@@ -77,7 +77,7 @@ class Starting:
 
 
 def first_answers(routers, busy=0):
-    """Starts the routers at once, beside so many busy processes; gives the slowest first answer, by what the router was found by."""
+    """Starts the routers at once, with this number of busy processes. Returns the slowest first response, by the sign of readiness."""
     busy = [subprocess.Popen(["bash", "-c", "while :; do :; done"]) for _ in range(busy)]
     try:
         begin = time.monotonic()

@@ -1,4 +1,4 @@
-"""What was answered with 200 survives, whatever the disk does; what cannot be saved is refused and changes nothing."""
+"""Every change with a response of 200 survives, whatever the disk does. A change that cannot be saved is refused and has no effect."""
 
 import os
 import random
@@ -15,7 +15,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 
 
 class Disk:
-    """A small file system of memory."""
+    """A small tmpfs."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -27,7 +27,7 @@ class Disk:
         subprocess.run(["mount", "-o", f"remount,{how}", str(self.folder)], check=True, capture_output=True)
 
     def fill(self, leave=0):
-        """Fills it up, but for some pages."""
+        """Fills the file system, except for this number of pages."""
         with open(self.folder / "filler", "wb", buffering=0) as filler:
             try:
                 while True:
@@ -66,7 +66,7 @@ def permanent_face(router):
 
 
 def send_commands(router, commands):
-    """Sends one after the other; gives (code, text) of each."""
+    """Sends commands one after the other. Returns (code, text) of each response."""
     with router.connect() as connection:
         answers = []
         for request in commands:
@@ -81,7 +81,7 @@ def mtu_of(faces, wanted):
 
 
 def router_strategy(router, verb, prefix):
-    """Sets or unsets a strategy; gives the status code."""
+    """Sets or unsets a strategy. Returns the status code."""
     strategy = tlv(0x6B, name("/localhost/nfd/strategy/multicast")) if verb == "set" else b""
     return send_commands(router, [command("strategy-choice", verb, name(prefix) + strategy)])[0][0]
 
@@ -103,11 +103,11 @@ def test_a_full_disk_refuses_what_it_cannot_keep(make_router, disk):
     code, text = answers[-1]
     assert code == 500 and "could not be saved" in text and "No space left" in text
     assert static_routes(router) == kept, "refused and in effect"
-    # The last page takes some of the shortest records, and then no more.
+    # The last page has room for a few of the shortest records.
     unset = 0
     while router_strategy(router, "unset", f"/{200 + unset}") == 200:
         unset += 1
-    # Everything else that would be saved is refused too, and changes nothing.
+    # Every other change that would be saved is refused too, and has no effect.
     strategies, faces, cache = router.json("strategy", "list"), router.json("face", "list"), router.json("cs", "info")["capacity_packets"]
     for arguments in [
         ("face", "create", "udp4://127.0.0.1:7010", "--persistency", "permanent"),
@@ -123,12 +123,12 @@ def test_a_full_disk_refuses_what_it_cannot_keep(make_router, disk):
     assert [f["face_id"] for f in router.json("face", "list") if f["remote_uri"].startswith("udp4")] == [face]
     assert mtu_of(router.json("face", "list"), face) == mtu_of(faces, face)
     assert router.json("cs", "info")["capacity_packets"] == cache
-    # What need not be saved works.
+    # Changes that are not saved work.
     router.namehop("face", "create", "udp4://127.0.0.1:7011")
     router.namehop("route", "add", "/app", "udp4://127.0.0.1:7011", "--origin", "app")
     router.namehop("face", "destroy", "udp4://127.0.0.1:7011")
 
-    # Killed and started again, with the disk as full as it was.
+    # Killed and restarted while the disk is still full.
     router.kill()
     router.start()
     assert static_routes(router) == kept
@@ -138,7 +138,7 @@ def test_a_full_disk_refuses_what_it_cannot_keep(make_router, disk):
     refused = send_commands(router, [command("rib", "register", register(long_prefix(1000), face))])
     assert refused[-1][0] == 500
 
-    # As soon as there is room, everything goes on.
+    # Changes work again as soon as the disk has room.
     disk.empty()
     answers = send_commands(router, [command("rib", "register", register(f"/more/{number}", face)) for number in range(100)])
     assert {code for code, _ in answers} == {200}
@@ -158,7 +158,7 @@ def test_a_disk_that_became_read_only_still_starts_the_router(make_router, disk)
         assert static_routes(router) == {"/kept": 3}
         refused = router.namehop("route", "add", "/new", PEER, check=False)
         assert refused.returncode != 0 and "Read-only file system" in refused.stderr
-        # A second router is kept away all the same.
+        # The lock still keeps a second router away.
         second = make_router(router.extra, name=f"second{locked}", start=False)
         second.write_config()
         assert "in use by another router" in run_to_end(second)
@@ -178,7 +178,7 @@ def test_a_disk_that_became_read_only_still_starts_the_router(make_router, disk)
 
 @needs_root
 def test_a_full_or_read_only_disk_without_a_state_file_starts_the_router(make_router, disk):
-    """The state file, or its folder, was deleted and the router killed before it could write it again."""
+    """The state file, or its folder, was deleted, and the router was killed before it could write the file again."""
     router = with_state(make_router, disk)
     folder = disk.folder / "sub"
     router.extra = router.extra.replace(str(disk.folder), str(folder))
@@ -259,7 +259,7 @@ def test_what_was_answered_survives_a_kill_amid_commands(make_router):
     expected, number = {}, 0
     for _ in range(5):
         face = next(f["face_id"] for f in router.json("face", "list") if f["remote_uri"] == PEER)
-        # Some commands later, and then at any moment of one.
+        # Kill the router some commands later, at a random moment.
         last, killer = number + random.randrange(5, 40), threading.Timer(random.uniform(0, 0.01), router.process.kill)
         under_way = None
         with router.connect() as connection:
@@ -279,7 +279,7 @@ def test_what_was_answered_survives_a_kill_amid_commands(make_router):
         router.process.wait(PATIENCE)
         router.start()
         found = static_routes(router)
-        # The command that was not answered may have been carried out or not.
+        # The command without a response may or may not have taken effect.
         assert expected.items() <= found.items()
         assert found.keys() - expected.keys() <= {under_way}
         expected = found
