@@ -1,4 +1,4 @@
-"""One machine for all tests of a file: booting it takes longest."""
+"""One virtual machine for all tests of a file, because booting is slow."""
 
 import pytest
 from guest import Guest
@@ -6,13 +6,13 @@ from guest import Guest
 
 @pytest.fixture(scope="module")
 def files():
-    """What the machine has in /usr/share; a file of tests that needs some says so by a fixture of the same name."""
+    """Files for /usr/share of the virtual machine. A test file that needs some overrides this fixture."""
     return []
 
 
 @pytest.fixture(scope="module")
 def guest(request, tmp_path_factory, files):
-    """With the cards and programs that the file names."""
+    """Boots a virtual machine with the cards and programs of the test file."""
     programs = getattr(request.module, "PROGRAMS", [])
     guest = Guest(tmp_path_factory.mktemp("guest"), request.module.CARDS, programs, files)
     yield guest

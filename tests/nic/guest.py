@@ -1,5 +1,7 @@
-"""A virtual machine with real drivers for its emulated network cards: Debian's kernel, an IOMMU, a RAM disk with busybox and the
-program under test. QEMU interprets its instructions, so it runs everywhere and is slow: seconds are not measurements.
+"""A virtual machine with real drivers for emulated network cards: Debian's kernel, an IOMMU, and a RAM disk with busybox and the program
+under test.
+
+QEMU interprets the instructions of the guest, so it runs on every host, but too slowly for measurements of time.
 """
 
 import json
@@ -13,17 +15,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = (ROOT / os.environ.get("NAMEHOP", "target/debug/namehop")).resolve()
-# Tries rules for receive queues; see tests/nic/test_steering.py.
+# Tests rules for receive queues; see tests/nic/test_steering.py.
 STEERING = ROOT / "target/debug/examples/steering"
-# Made by scripts/setup.sh nic: the unpacked package of Debian's kernel.
+# The unpacked package of Debian's kernel, installed by scripts/setup.sh nic.
 KERNEL = ROOT / "target/nic/kernel"
-# Modules of the guest, which have others behind them.
+# Kernel modules of the guest. Their dependencies are added.
 MODULES = (
     "vfio-pci", "vfio_iommu_type1", "tun", "e1000e", "vmxnet3", "virtio_pci", "virtio_net", "8021q",
-    # What the kernel does for DPDK's driver of TAP interfaces, so that these can steer.
+    # Traffic control modules, with which DPDK's TAP driver steers frames.
     "sch_multiq", "sch_ingress", "cls_flower", "act_skbedit", "act_gact",
 )  # fmt: skip
-# Parts of DPDK that are loaded when they are there.
+# DPDK plug-ins, loaded if present.
 PLUGINS = ("bus_pci", "bus_vdev", "net_e1000", "net_vmxnet3", "net_virtio", "net_tap", "mempool_ring")
 INIT = """#!/bin/sh
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
@@ -46,7 +48,7 @@ sh <&3 2> /dev/null | cat >&3
 
 
 def libraries(files):
-    """The shared libraries that these files need, wherever they are."""
+    """Returns the shared libraries that these files need."""
     found = set()
     for file in files:
         listed = subprocess.run(["ldd", file], capture_output=True, text=True).stdout
@@ -55,20 +57,20 @@ def libraries(files):
 
 
 def module_files(release):
-    """Module files that MODULES need."""
+    """Returns the files of MODULES and of their dependencies."""
     index = {}
     for line in (KERNEL / "lib/modules" / release / "modules.dep").read_text().splitlines():
         file, _, needs = line.partition(":")
         index[Path(file).name.split(".")[0].replace("-", "_")] = [file, *needs.split()]
     files = set()
     for module in MODULES:
-        # What is not in the list is built into the kernel.
+        # A module that is not in the index is built into the kernel.
         files.update(index.get(module.replace("-", "_"), []))
     return files
 
 
 def make_disk(folder, programs, files):
-    """The RAM disk, as a cpio archive, with these programs in /usr/bin and files in /usr/share."""
+    """Makes the RAM disk, a cpio archive with these programs in /usr/bin and these files in /usr/share. Returns its path."""
     root = folder / "root"
     for name in ("bin", "sbin", "proc", "sys", "dev", "usr/bin", "usr/share", "lib/modules", "var"):
         (root / name).mkdir(parents=True)
@@ -99,7 +101,7 @@ def make_disk(folder, programs, files):
         for name in PLUGINS:
             plugins += [file for file in folder_of_plugins.glob(f"librte_{name}.so.*") if not file.is_symlink()]
     for file in [*plugins, *libraries([*programs, *plugins])]:
-        # The same library under two names must be one file, or it would be loaded twice.
+        # Two names of a library must lead to one file, or the library would be loaded twice.
         real, target = (root / str(path).lstrip("/") for path in (file.resolve(), file))
         for path in (real, target):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +110,7 @@ def make_disk(folder, programs, files):
         if not target.exists():
             target.symlink_to(Path("/") / real.relative_to(root))
     for file in plugins:
-        # Their short names, which the loader of plug-ins follows.
+        # Link the short name, which the plug-in loader follows.
         link = (root / str(file).lstrip("/")).with_name(re.sub(r"\.so\..*", ".so", file.name))
         if not link.exists():
             link.symlink_to(file.name)
@@ -120,9 +122,9 @@ def make_disk(folder, programs, files):
     return disk
 
 
-# Cards with several queues need several of the network behind them, which TAP interfaces have. They are made in a network namespace of
-# QEMU's own, so that this takes no privileges, and those of one network are on a bridge. It forgets at once where addresses are, and so
-# gives every card every frame: an address may be behind one card in one test, and behind another one in the next.
+# Multi-queue cards need a multi-queue network backend, which TAP interfaces are. They are made in a separate network namespace of QEMU, so
+# no privileges are needed. A bridge joins the interfaces of each network. It does not learn addresses and floods every frame to all cards,
+# because an address may move to another card between tests.
 BRIDGED = """
 while [ "$1" != -- ]; do
     if ! ip link show "$3" >/dev/null 2>&1; then
@@ -137,8 +139,9 @@ exec "$@"
 
 
 class Guest:
-    """A running machine. `cards` are models of QEMU, with `,queues=N` behind those that are to have several queues, and `,network=N` behind
-    those that are on another network than the first one, 0."""
+    """A running virtual machine. `cards` are QEMU models, optionally with `,queues=N` for several queues and `,network=N` for a network
+    other than 0.
+    """
 
     def __init__(self, folder, cards, programs=(), files=(), memory_mib=1024):
         self.folder = folder
@@ -150,7 +153,7 @@ class Guest:
             "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(memory_mib),
             "-machine", "q35,kernel-irqchip=split", "-device", "intel-iommu,intremap=on,caching-mode=on,aw-bits=48",
             "-kernel", KERNEL / f"boot/vmlinuz-{release}", "-initrd", disk,
-            # The kernel would give up when the machine is too slow for its test of the timer.
+            # Without `no_timer_check` the kernel stops booting if the host is too slow for its timer test.
             "-append", "no_timer_check console=ttyS0 intel_iommu=on iommu=pt panic=-1 quiet loglevel=4",
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-serial", f"file:{self.console}",
             "-serial", f"unix:{line},server=on,wait=on", "-qmp", f"unix:{monitor},server=on,wait=off",
@@ -160,7 +163,7 @@ class Guest:
             model, *options = card.split(",")
             options = dict(option.split("=") for option in options)
             queues, network = options.get("queues", ""), options.get("network", "0")
-            # Each behind a port of its own, so that each has an IOMMU group of its own and can be pulled out.
+            # A root port for each card, so that each has its own IOMMU group and can be unplugged.
             command += ["-device", f"pcie-root-port,id=port{number},chassis={number + 1},slot={number + 1}"]
             if any("queues=" in card for card in cards):
                 several = [f"queues={queues}"] if queues else []
@@ -168,7 +171,7 @@ class Guest:
                 taps += [f"tap{number}", "multi_queue" if queues else "", f"bridge{network}"]
             else:
                 command += ["-netdev", f"hubport,id=net{number},hubid={network}"]
-            # Behind the IOMMU, as real cards are.
+            # Behind the IOMMU, like a real card.
             if model == "virtio-net":
                 model = f"{model}-pci,disable-legacy=on,iommu_platform=on"
                 model += f",mq=on,rss=on,vectors={2 * int(queues) + 2}" if queues else ""
@@ -215,7 +218,7 @@ class Guest:
         return text.decode(errors="replace").replace("\r", ""), match
 
     def run(self, command, check=True, seconds=400):
-        """Runs a shell command in the guest; gives its output, and with check=False its code first."""
+        """Runs a shell command in the guest and returns its output. With check=False, returns the exit code and the output."""
         self.line.sendall(f"{{ {command}\n}} 2>&1; echo \"@code $?@\"\n".encode())
         text, match = self._read_until(rb"@code (\d+)@\s", seconds)
         code = int(match[1])
@@ -226,7 +229,7 @@ class Guest:
         self.run(f"cat > {path} <<'@end@'\n{text}\n@end@")
 
     def wait(self, command, seconds=120):
-        """Until the command succeeds."""
+        """Waits until the command succeeds, and returns its output."""
         end = time.monotonic() + seconds
         while True:
             code, text = self.run(command, check=False)

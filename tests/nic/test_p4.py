@@ -1,5 +1,6 @@
-"""`namehop p4 run` on network cards without the kernel (pci://). There are two networks, and on each a host, which is a card of the kernel
-in a network namespace; a compiled program forwards between two other cards.
+"""`namehop p4 run` on network cards without the kernel (pci://).
+
+There are two networks, each with a host: a kernel card in a network namespace. A compiled program forwards between two other cards.
 """
 
 import json
@@ -11,7 +12,7 @@ from guest import PROGRAM, ROOT
 from test_pci import address_of, interface_of
 
 CARDS = ["virtio-net,queues=2", "vmxnet3,network=1", "e1000e", "e1000e,network=1", "e1000e"]
-# The numbers of those that programs have, by the port's number, and of those of the hosts.
+# Numbers of the cards of the programs, by port number, and numbers of the cards of the hosts.
 FAST, PLAIN = (0, 1), (4, 1)
 WEST, EAST = 2, 3
 P4 = PROGRAM.with_name("namehop-p4")
@@ -21,7 +22,7 @@ HUGE_PAGES = "256MiB"
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Compiled programs: the machine has no compiler."""
+    """Compiled programs, because the guest has no compiler."""
     folder = tmp_path_factory.mktemp("programs")
     made = [folder / f"{name}.so" for name in ("l2", "ipv4")]
     for file in made:
@@ -30,7 +31,7 @@ def files(tmp_path_factory):
 
 
 class Host:
-    """A card of the kernel in a namespace of its own."""
+    """A kernel card in its own network namespace."""
 
     def __init__(self, guest, number, mac):
         self.guest, self.mac = guest, mac
@@ -41,7 +42,7 @@ class Host:
         guest.run(f"ip link set {interface} netns {self.process}")
         self.run(f"ip link set {interface} address {mac}; ip link set {interface} up; ip link set lo up")
         self.run(f"ip link add link {interface} name tagged type vlan id 7; ip link set tagged up")
-        # So that each datagram for nobody is answered.
+        # Answer each datagram for a closed port, without a rate limit.
         self.run("echo 0 > /proc/sys/net/ipv4/icmp_ratelimit")
         self.interface = interface
 
@@ -55,22 +56,22 @@ class Host:
         self.run(f"arp -s {address} {mac}")
 
     def ping(self, address, options="-c 3"):
-        """Whether all are answered, and what was printed."""
+        """Returns whether all pings were answered, and the output."""
         code, text = self.run(f"ping {options} -W 5 {address}", check=False)
         return code == 0 and " 0% packet loss" in text, text
 
 
 @pytest.fixture(scope="module")
 def hosts(guest):
-    """Neither looks for the other: programs here answer no ARP."""
+    """The two hosts, with static ARP entries for each other, because the programs answer no ARP."""
     guest.run("modprobe 8021q")
     west, east = Host(guest, WEST, "02:01:00:00:00:00"), Host(guest, EAST, "02:01:00:00:00:01")
     for number, (host, other) in enumerate([(west, east), (east, west)], 1):
-        # For the router: by way of an address of Ethernet that no card has.
+        # For the router: a gateway with a MAC address that no card has.
         host.address(f"10.0.{number}.1/24")
         host.knows(f"10.0.{number}.254", "02:aa:00:00:00:01")
         host.run(f"ip route add default via 10.0.{number}.254")
-        # For the switch, and with tags.
+        # For the switch, without and with a VLAN tag.
         for network, interface in ((3, host.interface), (4, "tagged")):
             host.address(f"10.0.{network}.{number}/24", interface)
             host.knows(f"10.0.{network}.{3 - number}", other.mac)
@@ -98,12 +99,12 @@ class Switch:
         return self
 
     def __exit__(self, *_):
-        """After a test that failed: the next one has the cards."""
+        """Cleans up after a failed test, so that the next test can use the cards."""
         self.guest.run("kill -9 $(cat /tmp/switch.pid); while kill -0 $(cat /tmp/switch.pid); do sleep 0.1; done", check=False)
         self.guest.run("namehop setup --undo --yes", check=False)
 
     def report(self):
-        """The last one that is whole."""
+        """Returns the last complete report."""
         return json.loads(self.guest.wait("grep }$ /tmp/switch.out | tail -n 1 | grep ."))
 
     def ports(self):
@@ -118,11 +119,11 @@ class Switch:
         self.guest.run("namehop p4 table load /tmp/entries --control /run/p4")
 
     def code(self):
-        """Waits for its end."""
+        """Waits for the end of the program and returns its exit code."""
         return int(self.guest.wait("cat /tmp/switch.code"))
 
     def end(self):
-        """Ends it and gives its last report; the cards can be given back."""
+        """Ends the program, gives the cards back and returns its last report."""
         self.guest.run("kill $(cat /tmp/switch.pid)")
         assert self.code() == 0, self.guest.run("cat /tmp/switch.err")
         self.guest.run("namehop setup --undo --yes")
@@ -143,7 +144,7 @@ def test_what_is_wrong_with_a_card_is_named_with_what_to_do(guest, hosts):
     text = refusal(card)
     assert "driver e1000e" in text and f"namehop setup --nic {card}" in text
     assert "no such device" in refusal("0000:7f:1f.7")
-    # It was not touched.
+    # The card still has its driver.
     assert "e1000e" in guest.run(f"readlink /sys/bus/pci/devices/{card}/driver")
     guest.run("namehop setup --undo --yes")
 
@@ -158,7 +159,7 @@ def test_a_router_of_ipv4_spreads_flows_over_its_workers(guest, hosts):
         for options in ("-c 5", "-c 3 -s 1472"):
             answered, text = west.ping("10.0.2.1", options)
             assert answered and "ttl=63" in text, text + str(switch.ports())
-        # Each datagram goes to another port, and so to one of the two queues.
+        # Each datagram has another destination port, so RSS spreads them over the two queues.
         text = west.run("traceroute -n -f 2 -m 2 -q 16 -w 2 10.0.2.1")
         assert text.count(" ms") == 16, text + str(switch.ports())
         report = switch.end()
@@ -167,7 +168,7 @@ def test_a_router_of_ipv4_spreads_flows_over_its_workers(guest, hosts):
     assert report["workers"] == 2 and first["queues"] == 2
     assert all(first["received_packets_by_worker"]) and sum(first["received_packets_by_worker"]) == first["received_packets"]
     for port, other in ((first, second), (second, first)):
-        # 8 pings and 16 datagrams, or their answers; the hosts may send more by themselves, which has no route.
+        # 8 pings and 16 datagrams, or their answers. The hosts may send more packets, which have no route.
         assert 24 <= other["sent_packets"] <= port["received_packets"], report
         assert port["output_full"] == port["no_buffer"] == port["malformed"] == port["send_failed"] == 0, report
     assert (report["lost"], report["oversized"], report["no_port"]) == (0, 0, 0)
@@ -175,7 +176,7 @@ def test_a_router_of_ipv4_spreads_flows_over_its_workers(guest, hosts):
 
 
 def stations(hosts):
-    """Entries of the switch of layer 2."""
+    """Returns the table entries of the layer 2 switch."""
     known = [f'senders hdr.ethernet.source:"{host.mac}" known()' for host in hosts]
     return known + [f'receivers hdr.ethernet.destination:"{host.mac}" send(port:{port})' for port, host in enumerate(hosts)]
 
@@ -185,7 +186,7 @@ def test_a_switch_passes_frames_as_they_are(guest, hosts, cards):
     west, east = hosts
     with Switch(guest, cards, "l2") as switch:
         switch.table(*stations(hosts))
-        # Without a tag, and with one.
+        # Without and with a VLAN tag.
         for address in ("10.0.3.2", "10.0.4.2"):
             for options in ("-c 3", "-c 3 -s 1472"):
                 answered, text = west.ping(address, options)
@@ -213,6 +214,6 @@ def test_links_that_go_down_and_cards_that_are_taken_away_are_noticed(guest, hos
         assert switch.code() == 1
         assert f"port 0=pci://{switch.cards[0]} is down" in guest.run("cat /tmp/switch.err")
         guest.wait(f"test ! -e /sys/bus/pci/devices/{switch.cards[0]}")
-        # Nobody holds the other one any more.
+        # No program holds the other card any more.
         assert "vfio-pci" in guest.run(f"readlink /sys/bus/pci/devices/{switch.cards[1]}/driver")
         guest.run(f"echo {switch.cards[1]} > /sys/bus/pci/drivers/vfio-pci/unbind")

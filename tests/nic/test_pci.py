@@ -1,4 +1,4 @@
-"""Ports on network cards without the kernel (pci://): routers with such cards, and one with a card of the kernel, on one network."""
+"""Ports on network cards without the kernel (pci://): routers with such cards, and a router with a kernel card, on one network."""
 
 import json
 import os
@@ -46,17 +46,17 @@ local = "{port}"
 uri = "udp6://[2001:db8::1{peer}]:6363"
 local = "{port}"
 """
-# What is on the network, by its number.
+# The cards on the network, by number.
 CARDS = ["e1000e", "e1000e", "vmxnet3", "virtio-net"]
 LEVEL = os.environ.get("NAMEHOP_LOG_LEVEL", "info")
-# The numbers of those that are tried, without the kernel.
+# Numbers of the cards that are tested without the kernel.
 TRIED = [int(number) for number in os.environ.get("NAMEHOP_NIC_CARDS", "0,2,3").split(",")]
-# The one that the kernel keeps.
+# Number of the card that the kernel keeps.
 KERNEL = 1
 
 
 class Router:
-    """On the card with this number; it has faces to the one with the number `peer`."""
+    """A router on the card with this number, with faces to the card with the number `peer`."""
 
     def __init__(self, guest, name, number, port, peer, options="", config=CONFIG):
         self.guest, self.name = guest, name
@@ -69,7 +69,7 @@ class Router:
         return self.guest.run(f"namehop --transport unix:///run/{self.name}.sock {text}", check=check)
 
     def faces(self):
-        """Those on the port, by scheme and VLAN."""
+        """Returns the faces on the port, by scheme, or as "vlan" or "group"."""
         faces = json.loads(self.command("face list --json"))
         faces = faces["faces"] if isinstance(faces, dict) else faces
         found = {}
@@ -82,13 +82,13 @@ class Router:
         return found
 
     def route(self):
-        """Routes to all of its faces, named as those."""
+        """Adds a route to each face, named after the face."""
         lines = "\n".join(f"/far/{name} {face['face_id']}" for name, face in self.faces().items())
         self.guest.write("/tmp/routes", lines)
         self.command("route add --file /tmp/routes")
 
     def serve(self, prefix="/far", options=""):
-        """Answers whatever comes below a prefix."""
+        """Answers all Interests below a prefix."""
         socket = f"unix:///run/{self.name}.sock"
         self.guest.run(f"namehop --transport {socket} serve {prefix} {options} > /tmp/serve.log 2>&1 & echo $! >> /tmp/{self.name}.pid")
 
@@ -103,7 +103,7 @@ class Router:
 
 
 def address_of(guest, number):
-    """The PCI address of a card."""
+    """Returns the PCI address of a card."""
     return guest.run(
         f"for i in /sys/class/net/*; do if grep -q 02:00:00:00:00:0{number} $i/address; then d=$(readlink -f $i/device); "
         "case $d in *virtio*) d=$(dirname $d);; esac; basename $d; fi; done"
@@ -122,11 +122,11 @@ def take_by_vfio(guest, card):
 
 @pytest.fixture(scope="module", params=TRIED, ids=lambda number: CARDS[number])
 def network(guest, request):
-    """The number of the card that is taken, its address, and its router; and a router on a card of the kernel."""
+    """The number and PCI address of the tested card, its router, and a router on a kernel card."""
     number = request.param
     card = address_of(guest, number)
     interface = interface_of(guest, KERNEL)
-    # One card shares its link with the kernel, one carries jumbo frames.
+    # One card shares its link with the kernel, and one carries jumbo frames.
     options = {0: 'kernel_interface = "shared"', 2: "mtu = 9000"}.get(number, "")
     guest.run(f"ip link set {interface} mtu {9000 if 'mtu' in options else 1500} up")
     guest.run(f"namehop setup --huge-pages 160MiB --nic {card} --apply --yes")
@@ -172,7 +172,7 @@ def test_the_kernel_has_what_is_not_ndn(guest, network):
     interface = interface_of(guest, KERNEL)
     assert "02:00:00:00:00:00" in guest.run("cat /sys/class/net/shared/address")
     guest.run(f"ip address add 203.0.113.1/24 dev {interface}")
-    # A question leaves through the card, and the answer of whoever is on the other card comes back by it.
+    # An ARP request leaves through the tested card, and the reply from the other card returns through it.
     answer = guest.run("arping -D -I shared -c 3 -w 10 203.0.113.1; true")
     guest.run(f"ip address del 203.0.113.1/24 dev {interface}")
     assert "02:00:00:00:00:01" in answer.lower(), answer + taken.command("status") + taken.log()

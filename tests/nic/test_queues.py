@@ -1,11 +1,11 @@
-"""Cards with several queues, and a router with a worker for each: frames come and go by all that the emulated card has."""
+"""Multi-queue cards, and a router with a worker for each queue: frames use all queues that the emulated card supports."""
 
 import json
 
 import pytest
 from test_pci import CONFIG, Router, address_of, interface_of
 
-# As emulated, vmxnet3 and e1000e send by several queues and were seen to receive by the first one alone.
+# The emulated vmxnet3 and e1000e send on several queues, but were observed to receive only on the first.
 CARDS = ["virtio-net,queues=2", "e1000e", "vmxnet3", "e1000e"]
 KERNEL = 1
 NAMES = 8
@@ -32,7 +32,7 @@ def network(guest, request):
 
 
 def queues(router):
-    """Received and sent frames of each queue, in the order of their numbers."""
+    """Returns received and sent frames of each queue, in order of queue number."""
     workers = json.loads(router.command("status --json"))["workers"]
     found = {queue["queue"]: queue for worker in workers for queue in worker["queues"]}
     return [(found[number]["received_frames"], found[number]["sent_frames"]) for number in sorted(found)]

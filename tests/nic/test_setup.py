@@ -1,4 +1,4 @@
-"""`namehop setup` on a computer with an IOMMU and network cards: a card changes hands and comes back."""
+"""`namehop setup` on a host with an IOMMU and network cards: a card changes its driver and gets it back."""
 
 import json
 import re
@@ -60,7 +60,7 @@ def test_cards_and_pages_are_taken_and_given_back(guest):
     assert "eth0" not in guest.run("ls /sys/class/net") and guest.run("ls /dev/vfio | grep -c '^[0-9]'").strip() == "2"
     assert "Nothing to change" in guest.run(f"namehop setup --huge-pages 32MiB --nic {cards[0]} --nic {cards[1]}")
 
-    # A program that has a card keeps it: the kernel would wait for it, and so would the command.
+    # A card in use by a program is not given back: the kernel, and the command with it, would wait for the program.
     group = guest.run(f"basename $(readlink /sys/bus/pci/devices/{cards[0]}/iommu_group)").strip()
     guest.run(f"sleep 1000 3</dev/vfio/{group} & echo $! > /tmp/user")
     code, text = guest.run("namehop setup --undo --yes", check=False)
@@ -80,7 +80,7 @@ def test_the_rule_for_the_next_start_does_the_same(guest):
     guest.run("namehop setup --huge-pages keep --nic eth1 --apply --yes")
     rule = guest.run(f"cat /etc/udev/rules.d/60-namehop-{card}.rules")
     guest.run("namehop setup --undo --yes")
-    # What udev would run, with its doubled signs single again.
+    # The command that udev would run, with the rule's doubled `$` unescaped.
     command = rule.split("/bin/sh -c '")[1].split("'\"")[0].replace("$$", "$")
     guest.run(f"modprobe vfio-pci; echo vfio-pci > /sys/bus/pci/devices/{card}/driver_override")
     guest.run(f"/bin/sh -c '{command}'")

@@ -1,5 +1,6 @@
-"""Rules by which a device puts frames of one sender into one of its receive queues (rte_flow), on the one device here whose driver has some:
-DPDK's for TAP interfaces, which hands them to the kernel of the guest.
+"""Flow rules (rte_flow) that steer a sender's frames to one receive queue.
+
+The only device here with a driver that supports them is DPDK's TAP interface, which passes the rules to the guest's kernel.
 """
 
 import re
@@ -19,7 +20,7 @@ def steps(guest):
 
 
 def queue_of(counts):
-    """The one queue that all frames came to."""
+    """Returns the one queue that received all frames."""
     counts = [int(count) for count in re.findall(r"\d+", counts)]
     assert sorted(counts) == [0, 0, 0, 20], counts
     return counts.index(20)
@@ -36,7 +37,7 @@ def test_datagrams_are_left_to_a_driver_that_spreads_them(steps):
 
 
 def test_datagrams_are_steered_where_the_driver_does_not_spread_them(steps):
-    # Five senders of Ethernet frames came before: two of them to the first queue.
+    # Five Ethernet senders were added earlier, two of them to the first queue.
     found = {step: queue_of(counts) for step, counts in steps.items() if re.match(r"udp \d+ to", step)}
     assert found == {"udp 7001 to Ok(Some(1))": 1, "udp 7002 to Ok(Some(2))": 2, "udp 7003 to Ok(Some(3))": 3}, steps
 

@@ -1,4 +1,4 @@
-"""Large Data over UDP on a path that drops IP fragments: faces use the MTU of their route, and follow its changes."""
+"""Large Data over UDP without IP fragments: faces use the MTU of their route, and follow its changes."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ def inside(namespace, *command, **options):
 
 
 class Path:
-    """Two hosts joined by a kernel router. Large packets on the path need no IP fragments."""
+    """Two hosts joined by a kernel router."""
 
     def __init__(self, name):
         self.ends = [f"{name}a", f"{name}b"]

@@ -1,7 +1,6 @@
-"""Peers on other computers that want more than their part: places, connections, memory.
+"""Unsolicited remote peers that exceed their share of faces, connections and memory.
 
-The router has a network namespace of its own, in which every address of 10.9.0.0/16 is at home, so that a test can be any
-number of strangers.
+The router has its own network namespace, in which every address of 10.9.0.0/16 is local, so that a test can have any number of peers.
 """
 
 import json
@@ -17,7 +16,7 @@ from port_links import ip
 
 ADDRESS = "10.8.0.1"
 
-# What every script of a stranger begins with.
+# The beginning of each peer script.
 PRELUDE = """
 import json, os, select, socket, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -47,7 +46,7 @@ def asks(connection, attempts=10):
 
 @pytest.fixture
 def make_far_router(tmp_path):
-    """A router that strangers of the same network namespace can reach."""
+    """Makes routers that peers in the same network namespace can reach."""
     if os.geteuid() != 0:
         pytest.skip("needs root to make network namespaces")
     namespace = f"sockets-{os.getpid()}"
@@ -81,7 +80,7 @@ def make_far_router(tmp_path):
 
 
 def run_strangers(router, script, port):
-    """Runs a script in the router's network namespace; gives the process, whose lines are JSON."""
+    """Runs a script in the router's network namespace. Returns the process, which prints JSON lines."""
     command = ["ip", "netns", "exec", router.name, sys.executable, "-c", PRELUDE + script]
     arguments = [str(ROOT / "tests/system"), ADDRESS, str(port)]
     return subprocess.Popen([*command, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -166,7 +165,7 @@ sys.stdin.read()
 def test_silent_connections_are_closed_when_places_run_short(make_far_router):
     router = make_far_router("[faces]\nmax_faces = 80\nsilent_timeout_s = 1\n")
     process = run_strangers(router, SILENT, router.tcp)
-    # 80 places: 20 are kept, 30 are for strangers' connections, half of which are 15.
+    # 80 faces: 20 are reserved, 30 are for connections of unsolicited peers, and 15 is half of those.
     assert line(process) == 20
     result = line(process)
     assert result["speaker"] and 5 <= result["closed"] <= 7, result
@@ -192,7 +191,7 @@ def test_strangers_leave_file_descriptors_for_the_operator(make_far_router):
     assert files[3:5] == ["512", "512"], "the soft limit was raised"
     process = run_strangers(router, MANY, router.tcp)
     line(process)
-    # (512 - 128) / 2 connections, of which strangers have half.
+    # (512 - 128) / 2 connections; unsolicited peers may have half of them.
     wait_until(lambda: 0 < len(strangers(router)) <= 96, what="strangers are bounded")
     router.namehop("route", "add", "/after", "udp4://10.8.0.1:7")
     assert (router.folder / "state.json").read_text().count("/after") == 1
@@ -226,20 +225,20 @@ sys.stdin.read()
 """
 
 
-# What the slow readers may make the router hold, part by part.
+# Memory that slow readers may make the router use, part by part.
 SLOW_READERS, WANTED_EACH, SLOW_BYTES = 300, 300, 7000
 SMALL_BUFFERS, LARGE_BUFFERS, ALL_SEND_QUEUES_BYTES = 32768, 8192, 32 << 20
-# A packet buffer has 2048 or 9216 bytes for the packet, 128 before it, 256 of private area and 128 for its header. Packets on
-# their way through rings and to senders may need all of them, and the router touches up to 32 MiB of each size ahead of need.
+# A packet buffer has 2048 or 9216 bytes for the packet, 128 bytes of headroom, 256 bytes of private area and a header of 128 bytes. All
+# buffers may be in rings or send queues, and the router prepares up to 32 MiB of each size in advance.
 PACKET_BYTES = SMALL_BUFFERS * (2048 + 512) + LARGE_BUFFERS * (9216 + 512)
-# Strangers have half of the budget, and each queue has 16 KiB besides.
+# Unsolicited peers have half of the budget, and each queue may have 16 KiB in addition.
 QUEUE_BYTES = ALL_SEND_QUEUES_BYTES // 2 + SLOW_READERS * (16 << 10)
-# The dead nonce list, of 16 MiB for the usual PIT, is touched as a whole about when the first packet comes.
+# The dead nonce list takes 16 MiB with the default PIT. The router touches all of it at about the first packet.
 DEAD_NONCE_LIST_BYTES = 16 << 20
-# Records of 300 faces, growing tables, queues that are copied while they grow, and fragments of the heap. 10 MiB were measured.
+# Records of 300 faces, growing tables, queues that are copied when they grow, and heap fragmentation. A measurement found 10 MiB.
 OTHER_BYTES = 32 << 20
 GROWTH_BYTES = PACKET_BYTES + QUEUE_BYTES + DEAD_NONCE_LIST_BYTES + OTHER_BYTES
-# Queues that take all that was asked for would be far beyond this.
+# Unlimited queues would exceed this by far.
 assert SLOW_READERS * WANTED_EACH * SLOW_BYTES > 2 * GROWTH_BYTES
 
 

@@ -13,7 +13,7 @@ CLANG = next((found for found in map(shutil.which, ["clang", *(f"clang-{version}
 
 
 def compile_strategy(folder, source, name):
-    """Compiles C; gives the object file."""
+    """Compiles a C file and returns the object file."""
     assert CLANG, "clang is missing: run scripts/setup.sh test"
     target = folder / f"{name}.o"
     subprocess.run([CLANG, "-O2", "-target", "bpf", "-I", str(SDK), "-c", str(source), "-o", str(target)], check=True)
@@ -30,7 +30,7 @@ def crc32c(data):
 
 
 def load(router, *arguments, check=True):
-    """Loads a strategy with the token of the router's API, in place of a key that the router lists."""
+    """Loads a strategy, authorized by the token of the router's API instead of a listed key."""
     address = f"127.0.0.1:{router.metrics}"
     return router.namehop("strategy", "load", *arguments, "--token", router.folder / "state.json.api-token", "--api", address, check=check)
 
@@ -54,18 +54,18 @@ def test_a_strategy_is_loaded_replaced_restored_and_unloaded(router, tmp_path):
     full = "/localhost/nfd/strategy/hedge/v=1/patience~30"
     assert choices(router)["/served"] == full
     assert loaded(router) == ["/localhost/nfd/strategy/hedge/v=1"]
-    # Its parameters are shown, as it describes them.
+    # The list shows the program's own description of its parameters.
     described = router.namehop("strategy", "list", "--loaded").stdout
     assert "patience~50\n        how long the first next hop has for its answer, in milliseconds; 1 to 10000" in described, described
 
-    # Another program with the same parameter takes its place, one without is refused.
+    # A program with the same parameters may replace a loaded one; a program without them is refused.
     load(router, hedge)
     delay = compile_strategy(tmp_path, SDK / "strategies/delay.c", "delay")
     refused = load(router, delay, "--name", "hedge", check=False)
     assert refused.returncode != 0 and "unknown parameter 'patience'" in refused.stderr
     assert choices(router)["/served"] == full
 
-    # A choice with parameters out of range, and an unload of what is in use, are refused.
+    # The router refuses parameters out of range, and the unloading of a strategy in use.
     refused = router.namehop("strategy", "set", "/other", "hedge/v=1/patience~0", check=False)
     assert refused.returncode != 0 and "not a number from 1 to 10000" in refused.stderr
     refused = router.namehop("strategy", "unload", "hedge", check=False)
@@ -91,7 +91,7 @@ def test_interests_go_where_a_loaded_strategy_sends_them(router, tmp_path):
         wait_until(lambda: ping(router).returncode == 0, what="answers through the loaded strategy")
         router.namehop("strategy", "unset", "/served")
         router.namehop("strategy", "unload", "mine")
-        # What is loaded in its place takes effect at once.
+        # A program loaded under the same name takes effect at once.
         load(router, reject, "--name", "mine")
         router.namehop("strategy", "set", "/served", "mine")
         assert ping(router).returncode != 0
@@ -116,7 +116,7 @@ def test_a_strategy_that_ended_the_router_is_not_loaded_again_by_itself(router, 
     load(router, reject, "--name", "mine")
     router.namehop("strategy", "set", "/served", "mine")
     router.stop()
-    # What the handler of fatal signals leaves behind: the name and the CRC-32C of the object file.
+    # A record as the handler of fatal signals writes it: the name, and the CRC-32C of the object file.
     record = router.folder / "state.json.faulty-strategies"
     assert record.read_text() == ""
     record.write_text(f"mine {crc32c(reject.read_bytes()):08x}\n")
@@ -125,7 +125,7 @@ def test_a_strategy_that_ended_the_router_is_not_loaded_again_by_itself(router, 
     assert "it crashed the router earlier" in router.log.read_text()
     with serving(router, "/served"):
         assert ping(router).returncode == 0, "the prefix has the strategy of the shorter one"
-    # An operator who loads it decides that it may run.
+    # An operator's explicit load clears the record.
     load(router, reject, "--name", "mine")
     assert record.read_text() == ""
     router.stop()
@@ -159,7 +159,7 @@ def with_loaded(file, choice):
 
 def test_the_configuration_loads_strategies_and_says_who_uses_them(make_router, tmp_path):
     hedge = compile_strategy(tmp_path, SDK / "examples/hedge.c", "hedge")
-    # Longer than a command can be.
+    # Longer than the maximum length of a command.
     large = tmp_path / "large.o"
     large.write_bytes(hedge.read_bytes() + bytes(9_000))
     router = make_router(with_loaded(large, "mine/v=1/patience~30"))
@@ -172,7 +172,7 @@ def test_the_configuration_loads_strategies_and_says_who_uses_them(make_router, 
     assert refused.returncode == 1 and "--token" in refused.stderr
     assert "strategy large loaded" in load(router, large, "--name", "large").stdout
     router.namehop("strategy", "unload", "large")
-    # What is done at run time counts more, and outlives a restart.
+    # Changes at run time take precedence over the configuration, and survive a restart.
     reject = compile_strategy(tmp_path, SDK / "strategies/reject.c", "reject")
     router.namehop("strategy", "unset", "/served")
     load(router, reject, "--name", "mine")

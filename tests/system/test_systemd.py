@@ -1,5 +1,6 @@
-"""The service under a systemd of its own: process 1 of a container with a root of tmpfs, this computer's /usr read-only, and the
-program under test. Nothing outside the container changes but one control group, which is removed at the end."""
+"""The service under its own systemd: process 1 of a container with a tmpfs root, the host's /usr read-only, and the program under test.
+Outside the container only one control group is made, which is removed at the end.
+"""
 
 import os
 import shutil
@@ -13,9 +14,10 @@ from test_strategies import SDK, compile_strategy
 
 SYSTEMD = "/usr/lib/systemd/systemd"
 PREFIX = "/opt/namehop"
-# Units that other targets want and that would touch what containers share: kernel settings, devices, the clock.
+# Targets whose wanted units are masked, because they would change what the container shares with the host: kernel settings, devices, the
+# clock.
 TARGETS = ("sysinit", "sockets", "local-fs", "multi-user", "timers", "basic", "graphical")
-# What the container is made of, from inside its new namespaces. Arguments: the new root, the program.
+# The container's set-up script, run inside its namespaces. Arguments: the new root, the program, a folder of units.
 ENTER = r"""
 set -eu
 mount --make-rprivate /
@@ -60,7 +62,7 @@ pytestmark = [
 
 
 class Machine(Container):
-    """A container with this computer's systemd and the service."""
+    """A container with the host's systemd and the service."""
 
     def __init__(self, folder):
         root, units = folder / "root", folder / "units"
@@ -86,7 +88,7 @@ class Machine(Container):
         return self.run("namehop", "route", "list").stdout
 
     def wait_for_restart(self, before):
-        """Another process than before, that is ready."""
+        """Waits until a new process of the service is ready."""
         wait_until(lambda: self.property("MainPID") not in ("0", before) and self.property("ActiveState") == "active", 20, "started again")
 
 
@@ -99,7 +101,7 @@ def machine(tmp_path):
 
 def test_the_service_starts_is_ready_restarts_and_stops(machine):
     machine.run("systemctl", "start", "namehop")
-    # Ready means ready: no waiting here.
+    # A started service is ready, so the test does not wait.
     assert "Version" in machine.run("namehop", "status").stdout
     first = machine.property("MainPID")
     process = Path(f"/proc/{machine.first}/root/proc/{first}")
@@ -113,7 +115,7 @@ def test_the_service_starts_is_ready_restarts_and_stops(machine):
     machine.run("kill", "-9", first)
     machine.wait_for_restart(first)
     assert "/kept" in machine.routes()
-    # A signal that ends it cleanly, from somebody who is not systemd.
+    # Signals for a clean end that systemd did not send: the service restarts.
     for signal in ("HUP", "TERM"):
         before = machine.property("MainPID")
         machine.run("kill", f"-{signal}", before)
@@ -162,6 +164,6 @@ def test_a_service_that_cannot_start_says_so(machine):
     machine.run("systemctl", "daemon-reload")
     assert machine.run("systemctl", "start", "namehop", check=False).returncode != 0
     assert "/etc/namehop.toml:1:1" in machine.journal()
-    # As soon as the file is right, it runs.
+    # The service starts as soon as the file is correct.
     machine.write("/etc/namehop.toml", "")
     wait_until(lambda: machine.property("ActiveState") == "active", 20, "it tried again")

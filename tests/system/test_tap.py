@@ -1,4 +1,4 @@
-"""TAP interfaces as ports (tap://): the kernel of this computer is the neighbour."""
+"""TAP interfaces as ports (tap://), with the host's kernel as the neighbour."""
 
 import os
 import subprocess
@@ -69,11 +69,11 @@ def test_the_kernel_exchanges_frames_with_the_router(make_router, namespace, tmp
     frame = bytes.fromhex((GROUP + own).replace(":", "")) + b"\x86\x24" + segment_interest("/tap/x", 1, 0)
     with published(router, "/tap/x", file, "--object-version", 1):
         reply = inside(namespace, sys.executable, "-c", EXCHANGE, "ndn0", frame.ljust(60, b"\0").hex()).stdout
-        # In one frame, because frames may be so long.
+        # One frame, because the MTU is large enough.
         answer = bytes.fromhex(reply.strip())
         assert answer[12:14] == b"\x86\x24" and b"y" * 4000 in answer, answer[:60]
 
-        # And over UDP, whose other end is a socket of the kernel.
+        # The same over UDP, from a kernel socket.
         inside(namespace, "ip", "address", "add", "192.0.2.2/24", "dev", "ndn0")
         fetched = inside(namespace, PROGRAM, "cat", "/tap/x", "--transport", "udp4://192.0.2.1:6363").stdout
     assert fetched == "y" * 4000
@@ -92,7 +92,7 @@ def test_the_interface_goes_down_and_away_and_comes_back(make_router, namespace)
     wait_until(lambda: "port reopened" in router.log.read_text() and is_connected(router), what="it is made again")
     assert inside(namespace, "ip", "link", "show", "ndn0").returncode == 0
     inside(namespace, "ip", "address", "add", "192.0.2.2/24", "dev", "ndn0")
-    # IPv6 of the kernel says something by itself, which is no NDN: it is counted.
+    # The kernel sends IPv6 packets by itself. They are not NDN, and are counted.
     wait_until(lambda: drops(router, "not-ndn-frame") + drops(router, "foreign-frame") > 0, what="other frames are counted")
     router.stop()
     assert inside(namespace, "ip", "link", "show", "ndn0", check=False).returncode != 0, "it goes with the router"
@@ -100,7 +100,7 @@ def test_the_interface_goes_down_and_away_and_comes_back(make_router, namespace)
 
 
 def test_two_routers_at_a_bridge_of_the_kernel(make_router, namespace, content):
-    """Segments of 8000 bytes in frames of 1500, over UDP, whose next hops are found through the bridge, and over Ethernet."""
+    """Segments of 8000 bytes in frames of 1500 bytes: over UDP, with next hops resolved across the bridge, and over Ethernet."""
     ip("-n", namespace, "link", "add", "bridge", "type", "bridge")
     ip("-n", namespace, "link", "set", "bridge", "up")
     routers = []

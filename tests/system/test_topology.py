@@ -1,4 +1,4 @@
-"""Several routers, each a process of its own, in a line, in a loop and in a diamond."""
+"""Several routers, each a separate process, in a line, in a loop and in a diamond."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from conftest import wait_until
 
 
 def link(a, b, transport):
-    """Makes a permanent face from a to b and gives its number."""
+    """Makes a permanent face from a to b and returns its id."""
     return a.json("face", "create", b.uri(transport), "--persistency", "permanent")["face_id"]
 
 
@@ -28,12 +28,12 @@ def test_an_object_through_a_line(make_router, tmp_path, transport):
     with published(line[-1], "/far/object", source, "--quiet") as publisher:
         assert same(line[0].namehop("cat", "/far/object", text=False).stdout, source)
         versioned = publisher.stderr.readline().decode().strip()
-    # The caches on the way answer the second time: the publisher is gone.
+    # The publisher has stopped, so the caches on the path answer.
     assert same(line[0].namehop("cat", versioned, text=False).stdout, source)
 
 
 def test_no_interest_circulates_in_a_loop(make_router):
-    """Three routers that all point /loop at each other, with multicast: every Interest ends, and soon."""
+    """Three routers with multicast routes for /loop to each other: every Interest ends, and soon."""
     ring = [make_router(name=f"ring{number}") for number in range(3)]
     for here in ring:
         for there in ring:
@@ -47,7 +47,7 @@ def test_no_interest_circulates_in_a_loop(make_router):
         before = [total(router, "in_interests") for router in ring]
         time.sleep(1.0)
         after = [total(router, "in_interests") for router in ring]
-        # Management Interests of `face list` itself are all that may be new.
+        # Only the management Interests of `face list` itself may be new.
         return all(late - early < 10 for early, late in zip(before, after)) and before
 
     counts = wait_until(is_quiet, what="no Interest is under way any more")
@@ -66,7 +66,7 @@ def test_data_returns_around_a_loop_with_a_producer(make_router):
 
 
 def test_asf_recovers_from_a_cut_link(make_router):
-    """A diamond: entry - (upper | lower) - exit. The path in use is cut; asf moves to the other."""
+    """A diamond: entry - (upper | lower) - exit. The path in use is cut, and asf moves to the other path."""
     entry, upper, lower, exit_ = (make_router(name=name) for name in ("entry", "upper", "lower", "exit"))
     entry.namehop("route", "add", "/d", link(entry, upper, "udp"), "--cost", "1")
     entry.namehop("route", "add", "/d", link(entry, lower, "udp"), "--cost", "2")
@@ -77,8 +77,8 @@ def test_asf_recovers_from_a_cut_link(make_router):
         output = entry.namehop("ping", "/d/answer", "--count", "10", "--interval", "20ms").stdout
         assert " 0.0% loss" in output, output
         upper.kill()
-        # A next hop is given up after three time-outs in a row of at least 200 ms each: the first 600 ms are lost, more on a
-        # machine that is so busy that round trips vary.
+        # asf abandons a next hop after three consecutive timeouts of at least 200 ms each: the first 600 ms are lost. A busy host, where
+        # round-trip times vary, loses more.
         recovered = lambda: " 0.0% loss" in entry.namehop(
             "ping", "/d/answer", "--count", "10", "--interval", "20ms", "--timeout", "1s", check=False
         ).stdout

@@ -1,4 +1,4 @@
-"""namehop trace: what the router decides about packets, shown to those who may command it."""
+"""namehop trace: the router's decisions about packets, shown to authorized users."""
 
 import json
 import signal
@@ -15,7 +15,7 @@ from test_links import published
 
 
 def start_trace(router, *options):
-    """A trace that runs."""
+    """Starts a trace and waits until it runs."""
     process = router.spawn("trace", "--json", *options, text=True)
     assert process.stderr.readline().startswith("tracing packets under ")
     return process
@@ -52,7 +52,7 @@ def test_an_exchange_and_an_answer_from_the_cache(router, tmp_path, workers):
 def test_an_interest_without_route_and_one_without_answer(router):
     connection, _ = connect_application(router)
     trace = start_trace(router, "--name", "/lost", "--count", "3")
-    # A peer that is there and does not answer: one that refuses would take its face down.
+    # An existing peer that does not answer. A closed port would take the face down.
     with connection, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
         connection.sendall(interest("/lost/nowhere"))
@@ -74,12 +74,12 @@ def test_a_trace_ends_with_whoever_reads_it(router):
     assert refused.returncode == 1 and "a trace is running" in refused.stderr
     first.kill()
     first.communicate()
-    # Nobody takes anything of it any more: ten seconds later another one can start.
+    # A trace that is not read ends after ten seconds, and another one can start.
     began = time.monotonic()
     probe = ["trace", "--name", "/x", "--seconds", "0"]
     wait_until(lambda: router.namehop(*probe, check=False).returncode == 0, what="it has ended")
     assert time.monotonic() - began > 5
-    # Interrupted, it takes itself back.
+    # An interrupted command cancels its trace.
     second = start_trace(router, "--name", "/")
     second.send_signal(signal.SIGINT)
     second.communicate(timeout=60)
@@ -87,7 +87,7 @@ def test_a_trace_ends_with_whoever_reads_it(router):
 
 
 def test_over_http(router):
-    """With the token only, as the command shows it, and one at a time with it."""
+    """A trace over HTTP requires the token, has the same content as that of the command, and shares its limit of one trace at a time."""
     wanted = {"name": "/lost", "count": 2, "seconds": 20}
     assert ask(router, "POST", "/trace", wanted)[0] == 401
     with ThreadPoolExecutor() as pool, router.connect() as connection:
@@ -97,7 +97,7 @@ def test_over_http(router):
         for number in range(2):
             connection.sendall(interest(f"/lost/{number}"))
         packets = answer.result()
-    # With several workers in any order.
+    # Several workers report in any order.
     assert sorted(packet["name"] for packet in packets) == ["/lost/0", "/lost/1"]
     assert all(stages(packet)[-1] == "drop" or "no route" in str(packet["steps"]) for packet in packets)
     assert ask(router, "POST", "/trace", {"name": "/", "count": 1001}, token=token_of(router))[0] == 400

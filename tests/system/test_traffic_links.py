@@ -1,4 +1,4 @@
-"""`namehop traffic` over memif and network interfaces, and its account of every packet: on bad links, and when the router dies."""
+"""`namehop traffic` over memif and network interfaces. It accounts for every packet, also on bad links and after the router was killed."""
 
 import json
 import os
@@ -14,21 +14,21 @@ LOAD = "/load"
 
 
 def spawn(*arguments, prefix=(), transport=None):
-    """A command of `namehop traffic` that runs."""
+    """Starts a command of `namehop traffic`."""
     environment = {**os.environ, "NDN_CLIENT_TRANSPORT": transport or ""}
     command = [*prefix, PROGRAM, "traffic", *map(str, arguments), "--json"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
 def report_of(process, code=0):
-    """What it says at its end."""
+    """Waits for the end of a command and returns its report."""
     output, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == code, f"{process.args}: {process.returncode}\n{output}\n{error}"
     return json.loads(output)
 
 
 def consumed(report):
-    """The consumer's part, in which every Interest and every frame is in one place."""
+    """Returns the consumer's report, after checking that it counts every Interest and every frame exactly once."""
     (consumer,) = report["consumers"]
     line = consumer["link"]
     assert consumer["interests"] == sum(consumer[kind] for kind in ("data", "nacks", "timeouts", "unanswered")), consumer
@@ -37,7 +37,7 @@ def consumed(report):
 
 
 def produced(report):
-    """The producer's part, in which every Interest is in one place."""
+    """Returns the producer's report, after checking that it counts every Interest exactly once."""
     (producer,) = report["producers"]
     unanswered = sum(producer[kind] for kind in ("silent", "unmatched", "too_large", "delay_full", "delayed_at_end"))
     assert producer["interests"] == producer["data"] + producer["nacks"] + unanswered, producer
@@ -45,12 +45,12 @@ def produced(report):
 
 
 def wait_for_producer(*link, **options):
-    """Until an Interest of this consumer is answered, as the producer's link takes a moment."""
+    """Waits until an Interest of this consumer is answered, because the producer's link needs a moment."""
 
     def is_answered():
         asking = spawn("consumer", LOAD, "--count", 1, "--lifetime", "200ms", *link, **options)
         output, error = asking.communicate(timeout=PATIENCE)
-        # 4: no Data came.
+        # Exit code 4: no Data came.
         assert asking.returncode in (0, 4), error
         return asking.returncode == 0
 
@@ -63,7 +63,7 @@ def memif(folder, name, role="client"):
 
 @pytest.fixture
 def between_memifs(make_router, tmp_path):
-    """A router with a memif for the consumer, and one for the producer, to which it has a route."""
+    """A router with a memif for the consumer and a memif for the producer, and a route to the producer."""
     router = make_router(ports(0))
     for name in ("consumer", "producer"):
         router.namehop("face", "create", memif(tmp_path, name, "server"), "--persistency", "permanent")
@@ -84,7 +84,7 @@ def test_memif_through_a_router(between_memifs, tmp_path, payload, pace):
     served = produced(report_of(producer))
     assert consumer["data"] == 1000, consumer
     assert served["interests"] > 1000 and not served["link"]["send_losses"], served
-    # The router fragments what is larger than a buffer of a memif, and so does the producer.
+    # The router and the producer fragment packets that are larger than a memif buffer.
     for frames in (consumer["link"]["frames_received"], served["link"]["frames_sent"]):
         assert frames >= 1000 * -(-payload // 2048)
 
@@ -93,7 +93,7 @@ def test_memif_through_a_router(between_memifs, tmp_path, payload, pace):
 @pytest.mark.parametrize("scheme", ["dev", "xdp"])
 @pytest.mark.parametrize("side", ["consumer", "producer"])
 def test_network_interfaces(make_router, tmp_path, scheme, side):
-    """Packets that are larger than the frames of the interface, with the router at its other end."""
+    """Packets larger than the interface's frames, with the router at the other end of the link."""
     with Link(f"nh{os.getpid()}", "numrxqueues", 1, "numtxqueues", 1) as link:
         router = start(make_router, link, 1)
         local = f"{scheme}://{link.devices[1]}"
@@ -112,7 +112,7 @@ def test_network_interfaces(make_router, tmp_path, scheme, side):
         finally:
             producer.send_signal(signal.SIGINT)
         served = produced(report_of(producer))
-    # A kernel under load may drop frames; then Interests time out, and are counted.
+    # The kernel may drop frames under load. The Interests then time out and are counted.
     assert consumer["data"] >= 450, consumer
     frames = {"consumer": consumer["link"]["frames_received"], "producer": served["link"]["frames_sent"]}
     assert frames[side] >= 4 * 450, (consumer, served)
@@ -138,7 +138,7 @@ def test_every_packet_is_accounted_for_on_a_bad_link(make_router, limits):
         gone = way["lost"] + way["queue_full"] + way["refused"] + way["strangers"]
         assert way["received"] + way["duplicated"] == way["carried"] + gone + way["on_the_way"], ways
         assert way["lost"] > 0, ways
-    # From one end to the other: what one sent, the next has received or says that it has not.
+    # From end to end: the next hop has received every frame, or has counted it as lost.
     assert forth["received"] + forth["overrun"] == line["frames_sent"], (consumer, ways)
     came = line["frames_received"] + line["receive_losses"].get("kernel-queue-full", 0)
     assert came == back["carried"], (consumer, ways)
@@ -146,7 +146,7 @@ def test_every_packet_is_accounted_for_on_a_bad_link(make_router, limits):
     assert line["frames_received"] == sum(consumer[kind] for kind in kinds), consumer
     assert 0 < consumer["data"] < 1500 and served["data"] >= consumer["data"]
     if "--duplicate" not in limits:
-        # One packet each way for each Interest, so each that is missing was lost on one of the ways.
+        # Each Interest costs one packet in each direction, so each missing answer was lost in one of the two.
         assert consumer["timeouts"] - consumer["late"] == forth["lost"] + back["lost"], (consumer, ways)
 
 
@@ -173,7 +173,7 @@ def test_a_router_that_is_killed_leaves_a_full_account_over_sockets(make_router,
     consumer = spawn("consumer", LOAD, *pace, transport=router.uri(transport))
     wait_until(lambda: forwarded(router) > 500, what="packets flow")
     router.kill()
-    # A stream breaks; datagrams are refused, or go nowhere.
+    # The Unix connection breaks. Datagrams are refused or lost.
     ended = consumed(report_of(consumer, code=1 if transport == "unix" else 0))
     assert ended["data"] > 0, ended
     if transport == "udp":
@@ -182,7 +182,7 @@ def test_a_router_that_is_killed_leaves_a_full_account_over_sockets(make_router,
 
 
 def forwarded(router):
-    """Data that the router has sent."""
+    """Returns the number of Data packets that the router has sent."""
     return sum(face["out_data"] for face in router.json("face", "list"))
 
 
@@ -205,7 +205,7 @@ def test_links_that_cannot_be_say_why(tmp_path):
 
 @needs_root
 def test_memif_consumers_that_come_back(between_memifs, tmp_path):
-    """A link that was gone for a moment takes Data as soon as its Interests come, not only when the router looks at links again."""
+    """A consumer that reconnects gets Data as soon as it sends Interests, before the router polls its links again."""
     producer = spawn("producer", LOAD, "--link", memif(tmp_path, "producer"), "--payload", 100)
     try:
         link = ["--link", memif(tmp_path, "consumer")]

@@ -1,6 +1,6 @@
-"""Who may do what: signed commands from other computers, commands limited to certain keys, and prefix announcements.
+"""Authorization: signed commands from remote hosts, commands limited to certain keys, and prefix announcements.
 
-Keys, certificates, signed commands and announcements are made by NDNts, except where a test says otherwise.
+NDNts makes the keys, certificates, signed commands and announcements, unless a test says otherwise.
 """
 
 import json
@@ -20,7 +20,7 @@ from packets import elements, status, tlv
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory):
-    """Stems of key files: an operator, somebody whom the operator has issued a certificate, and a stranger."""
+    """Stems of key files: an operator, a member with a certificate issued by the operator, and a stranger."""
     folder = tmp_path_factory.mktemp("keys")
     maker = Clients(folder)
     (folder / "issued").mkdir()
@@ -63,13 +63,13 @@ def codes(answers):
 
 
 REGISTER = ("rib/register", '{"name": "/a"}')
-# The same where no answer is to come.
+# The same command, without waiting for a response.
 UNHEARD = ("?rib/register", '{"name": "/a"}')
 
 
 @pytest.mark.parametrize("transport, signer", [("udp", "member"), ("tcp", "operator")])
 def test_ndnts_registers_from_another_computer(make_router, clients, keys, transport, signer):
-    """A producer behind UDP or TCP, with NDNts' own choice of prefix on UDP, is reached by a local consumer."""
+    """A local consumer reaches a remote producer over UDP or TCP. On UDP, NDNts chooses the command prefix itself."""
     router = make_router(localhop(keys))
     zone = "default" if transport == "udp" else "localhop"
     clients.start("ndnts", "produce", router.uri(transport), "/remote/thing", zone, getattr(keys, signer))
@@ -104,7 +104,9 @@ def test_a_key_registers_names_under_its_identity_and_those_that_its_anchor_allo
 
 
 def test_a_key_announces_names_under_its_identity_only(make_router, clients, keys):
-    """By command and learned from Data; a neighbour cannot have the announcement of another lead to itself either."""
+    """This holds for announcements by command and for those learned from Data. A neighbour cannot register another key's announcement for
+    itself either.
+    """
     strict, open_ = announcements(keys, ()), announcements(keys, ["/announced"])
     for trusted, expected in [(localhop(keys) + strict, 403), (localhop(keys) + open_, 200), (localhop(keys, ()) + open_, 403)]:
         router = make_router(trusted)
@@ -118,7 +120,7 @@ def test_only_routes_can_be_commanded_from_another_computer(make_router, clients
     steps = ["?faces/create", '{"uri": "udp4://127.0.0.1:9"}', "announce", keys.stranger, "announce", keys.member, *REGISTER]
     assert codes(clients.run("ndnts", "command", router.udp_uri, "localhop", keys.operator, *steps)) == [None, 403, 200, 200]
     assert [route["origin"] for route in routes(router, "/announced")] == ["prefixann"]
-    # The other prefix stays closed, whoever signs.
+    # Commands under /localhost from a remote host are ignored, whoever signs them.
     assert codes(clients.run("ndnts", "command", router.udp_uri, "localhost", keys.operator, *UNHEARD)) == [None]
 
 
@@ -128,7 +130,7 @@ def test_without_trust_anchors_other_computers_command_nothing(router, clients, 
 
 
 def test_a_replayed_command_is_refused(make_router, clients, keys):
-    """At once, not with the answer that a cache has: that would be an old 200."""
+    """The router checks the command at once: a cached response would be an old 200."""
     router = make_router(localhop(keys))
     steps = [*REGISTER, "rib/unregister", '{"name": "/a", "origin": 0}', "replay", "0"]
     answers = clients.run("ndnts", "command", router.udp_uri, "localhop", keys.operator, *steps)
@@ -138,10 +140,12 @@ def test_a_replayed_command_is_refused(make_router, clients, keys):
 
 
 def older_command(stem, key_name, ahead_s=0, **parameters):
-    """A command of python-ndn in the form before signed Interests: all in name components, signed by a key with a clock that is ahead."""
+    """Encodes a python-ndn command in the older signed form, which puts everything into name components. The clock of the signer is
+    `ahead_s` seconds ahead.
+    """
     pem = re.sub(r"-----[^-]+-----|\s", "", open(f"{stem}.pem").read())
     signer = Sha256WithEcdsaSigner(key_name, b64decode(pem))
-    # python-ndn's own signature is a digest: its two components are replaced.
+    # python-ndn signs with a digest only, so replace its two signature components.
     command = [bytes(component) for component in make_command("rib", "register", **parameters)[:-2]]
     command[0] = Component.from_str("localhop")
     command[5] = Component.from_bytes(int((time.time() + ahead_s) * 1000).to_bytes(8, "big"))
@@ -160,14 +164,14 @@ def test_the_older_form_of_commands(make_router, keys):
         peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         peer.settimeout(PATIENCE)
         peer.connect(("127.0.0.1", router.udp))
-        # Both claim to be the operator.
+        # Both commands claim the operator's key.
         peer.send(older_command(stem, keys.operator_key, name="/older", flags=1))
         assert expected in peer.recv(9000)
         assert len(routes(router, "/older")) == (stem == keys.operator)
 
 
 class Peer:
-    """A neighbour on UDP that sends commands and reads the answers."""
+    """A neighbour on UDP that sends commands and reads the responses."""
 
     def __init__(self, router):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -175,14 +179,14 @@ class Peer:
         self.socket.connect(("127.0.0.1", router.udp))
 
     def answer(self, command):
-        """Status code and text."""
+        """Sends a command and returns status code and text of the response."""
         self.socket.send(command)
         frame = self.socket.recv(9000)
         return status(elements(elements(frame)[0x64])[0x50] if frame[0] == 0x64 else frame)
 
 
 def registrations(keys, *names, **options):
-    """Signed a few milliseconds apart."""
+    """Encodes registrations, signed a few milliseconds apart."""
     made = []
     for name in names:
         made.append(older_command(keys.operator, keys.operator_key, name=name, flags=1, **options))
@@ -213,7 +217,7 @@ def test_a_clock_that_is_ahead_is_named_and_locks_no_key_out(make_router, keys):
     (old,) = registrations(keys, "/old", ahead_s=-125)
     assert peer.answer(old)[0] == 403
     assert not router.json("route", "list")
-    # Within the limit, and then from a clock that is right, or a bit behind.
+    # A clock that is ahead within the limit, then a correct one, then one that is slightly behind.
     for ahead_s in (100, 0, -5):
         (command,) = registrations(keys, "/right", ahead_s=ahead_s)
         assert peer.answer(command)[0] == 200 or ahead_s < 0
@@ -229,7 +233,7 @@ def test_recorded_commands_do_not_work_again_after_a_restart(make_router, keys, 
     router.start()
     recorded = registrations(keys, *(f"/recorded/{number}" for number in range(5)))
     if has_state:
-        # Signed by a clock that is ahead, so later than the next start.
+        # Signed with a clock that is ahead, so the time is later than the next start.
         recorded += registrations(keys, "/ahead", ahead_s=60)
     victim = Peer(router)
     assert {victim.answer(command)[0] for command in recorded} == {200}
@@ -252,7 +256,7 @@ def test_only_the_listed_certificate_commands_its_module(make_router, clients, k
     for signer in (keys.member, keys.stranger, "digest"):
         assert codes(clients.run("ndnts", "command", router.unix_uri, "localhost", signer, *both)) == [403, 403]
     assert not routes(router, "/a")
-    # Listed for module rib means for module rib only, and every command counts once.
+    # The certificate is authorized for module rib only, and every command is accepted only once.
     steps = [*both, "rib/unregister", '{"name": "/a", "origin": 0}', "replay", "0"]
     answers = clients.run("ndnts", "command", router.unix_uri, "localhost", keys.operator, *steps)
     assert codes(answers) == [200, 403, 200, 403], answers
@@ -267,7 +271,7 @@ def test_any_may_command_what_a_rule_gives_to_any(make_router, clients, keys):
 
 
 def test_namehop_commands_with_and_without_the_listed_key(make_router, keys, tmp_path):
-    """Datasets stay open to everybody; a command is refused with the reason, or signed with the key of NDNts."""
+    """Datasets remain readable for everybody. An unauthorized command is refused with a reason; the listed NDNts key authorizes it."""
     router = make_router(only_the_operator_routes(keys))
     assert router.json("status")
 
@@ -283,11 +287,11 @@ def test_namehop_commands_with_and_without_the_listed_key(make_router, keys, tmp
     environment = {"NAMEHOP_SIGNING_KEY": f"{keys.operator}.pem", "NAMEHOP_CERTIFICATE": f"{keys.operator}.ndncert"}
     router.namehop("route", "remove", "/b", "1", env=environment)
     assert not routes(router, "/b")
-    # Another module is another rule.
+    # Another module needs another rule.
     refused = router.namehop("strategy", "set", "/b", "multicast", *key(keys.operator), check=False)
     assert refused.returncode == 1 and "403" in refused.stderr, refused.stderr
 
-    # A publisher's registration is signed with the key of its Data.
+    # `namehop put` signs its registration with the key of its Data.
     content = tmp_path / "content"
     content.write_bytes(b"content")
     refused = router.namehop("put", "/c", "--file", content, check=False)
@@ -302,7 +306,7 @@ def test_namehop_commands_with_and_without_the_listed_key(make_router, keys, tmp
 
 
 def test_certificates_of_namehop_serve_ndnts_and_back(make_router, clients, keys, tmp_path):
-    """`namehop key generate` for an NDNts client, and a certificate of NDNts in `namehop key show`."""
+    """An NDNts client uses a key from `namehop key generate`, and `namehop key show` reads an NDNts certificate."""
     stem = tmp_path / "made"
     router = make_router(localhop(SimpleNamespace(operator=stem, issued=keys.issued)), start=False)
     router.namehop("key", "generate", "/net/made", "--key", f"{stem}.pem", "--certificate", f"{stem}.ndncert")
@@ -334,7 +338,7 @@ def test_an_untrusted_announcement_is_refused(make_router, clients, keys):
 
 
 def learners(make_router, trust):
-    """Three routers in a line that learn routes, linked by UDP. `trust` has the configuration of each."""
+    """Makes three self-learning routers in a line, linked by UDP. `trust` has the additional configuration of each."""
     line = [make_router(extra, name=name) for extra, name in zip(trust, ("entry", "middle", "exit"))]
     for near, far in zip(line, line[1:]):
         near.namehop("face", "create", far.udp_uri, "--persistency", "permanent")
@@ -357,11 +361,11 @@ def test_self_learning_finds_a_producer_and_leaves_routes(make_router, clients, 
     wait_until(lambda: learned(line, "/learn/me") == [["prefixann"]] * 3, what="learned on the way")
     (towards,) = [face for face in entry.json("face", "list") if face["remote_uri"] == middle.udp_uri]
     assert routes(entry, "/learn/me")[0]["face_id"] == towards["face_id"]
-    # Further Interests follow the routes.
+    # Further Interests follow the learned routes.
     output = entry.namehop("ping", "/learn/me", "--count", "3", "--interval", "10ms").stdout
     assert " 0.0% loss" in output, output
 
-    # The producer is gone: the NoRoute of its router makes the others forget.
+    # The producer stops. The NoRoute Nack of its router removes the learned routes.
     clients.stop()
     wait_until(lambda: not routes(exit_, "/learn/me"), what="the route goes with its face")
     clients.run("ndnts", "consume", entry.unix_uri, "/learn/me/2", 300)
@@ -369,7 +373,7 @@ def test_self_learning_finds_a_producer_and_leaves_routes(make_router, clients, 
 
 
 def test_self_learning_learns_nothing_from_strangers(make_router, clients, keys):
-    """The exit trusts the stranger, the others do not: Data comes back, but no route stays."""
+    """Only the exit trusts the stranger: Data comes back, but the other routers keep no route."""
     trusts_the_stranger = announcements(SimpleNamespace(operator=keys.stranger, issued=keys.issued))
     entry, _, exit_ = line = learners(make_router, [announcements(keys), announcements(keys), trusts_the_stranger])
     clients.start("ndnts", "produce", exit_.unix_uri, "/learn/me", "localhost", "digest", keys.stranger)

@@ -1,4 +1,4 @@
-"""Ethernet faces in VLANs (IEEE 802.1Q), several on one interface and beside faces without."""
+"""Ethernet faces in VLANs (IEEE 802.1Q): several on one interface, beside faces without a tag."""
 
 import json
 import os
@@ -15,8 +15,8 @@ pytestmark = needs_root
 
 VLANS = [None, 7, 4094]
 
-# Prints how many NDN frames each VLAN has had (0 stands for frames without tag) when its input ends. Tags of frames that leave
-# stand in the frame; those of frames that arrive the kernel has taken off and says beside the frame.
+# Prints the number of NDN frames of each VLAN (0 for untagged frames) when its input ends. Outgoing frames contain their tag. The kernel
+# removes the tag of incoming frames and reports it separately.
 COUNT_FRAMES = """
 import collections, json, socket, struct, sys
 SOL_PACKET, PACKET_AUXDATA, VLAN_VALID = 263, 8, 1 << 4
@@ -52,7 +52,7 @@ def create(router, link, end, vlan, uri=None):
 
 
 def faces(router, link, end):
-    """The faces of the interface, by VLAN."""
+    """Returns the faces of the interface, by VLAN."""
     listed = {face["local_uri"]: face for face in router.json("face", "list")}
     return {vlan: listed.get(local(link, end, vlan)) for vlan in VLANS}
 
@@ -63,7 +63,7 @@ def test_vlans_and_frames_without_tag_share_an_interface(make_router, link, tmp_
         route(near, f"/vlan/{vlan}", create(near, link, 0, vlan))
         create(far, link, 1, vlan)
     file = tmp_path / "object.bin"
-    # Of segments that fill their frames: tags take nothing from the MTU.
+    # Full-size segments, because VLAN tags do not reduce the MTU.
     file.write_bytes(os.urandom(200_000))
     for vlan in VLANS:
         before = faces(near, link, 0)
@@ -84,7 +84,7 @@ def test_vlans_and_frames_without_tag_share_an_interface(make_router, link, tmp_
     assert all(face["mtu_bytes"] == 1500 and face["remote_uri"] == link.uri(1) for face in found.values())
     assert near.json("status")["drops"].get("link", {}) == far.json("status")["drops"].get("link", {}) == {}
 
-    # One face goes, the others stay; what comes in its VLAN stays in the kernel then.
+    # When one face is destroyed the others stay, and the kernel keeps the frames of its VLAN.
     near.namehop("face", "destroy", str(found[7]["face_id"]))
     assert faces(near, link, 0)[7] is None
     packet = struct.pack("!HH", 7, ETHERTYPE) + interest("/x", nonce=b"abcd")
@@ -97,7 +97,7 @@ def test_vlans_and_frames_without_tag_share_an_interface(make_router, link, tmp_
 
 def test_faces_in_vlans_are_there_after_a_restart(make_router, link, content):
     near, far = start(make_router, link, 0), start(make_router, link, 1)
-    # To the same neighbour without tag: the route leads to one of the two.
+    # A second face to the same neighbour, without a tag. The route leads to the tagged face only.
     create(near, link, 0, None)
     route(near, "/object", create(near, link, 0, 7))
     create(far, link, 1, 7)
@@ -122,7 +122,7 @@ def test_a_multicast_group_is_one_in_each_vlan(make_router, link, content):
     of_far = faces(far, link, 1)
     assert of_far[7]["link_type"] == "multi-access" and of_far[7]["out_data"] > 300
     assert of_far[None]["out_data"] == 0
-    # Unknown senders are welcome without a tag only.
+    # On-demand faces are enabled for untagged frames only.
     for vlan, made in [(7, 0), (None, 1)]:
         sender = f"02:00:00:00:00:0{made}"
         packet = interest("/x", nonce=os.urandom(4))

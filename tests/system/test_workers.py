@@ -1,4 +1,4 @@
-"""Routers with several workers: the same answers as with one, over sockets and over a port, and figures of each worker."""
+"""Routers with several workers: the same answers as with one worker, over sockets and over a port, and statistics of each worker."""
 
 import os
 from contextlib import ExitStack
@@ -16,7 +16,7 @@ OBJECT_BYTES = 200_000
 
 @pytest.fixture
 def objects(tmp_path):
-    """Files, each of which is published under two components of its own."""
+    """Files by prefix. Each prefix has two components."""
     files = {}
     for number in range(OBJECTS):
         file = tmp_path / f"object{number}.bin"
@@ -31,11 +31,11 @@ def with_workers(count, *lines):
 
 
 def check_workers(router, count):
-    """What the workers say of themselves; what is lost between them would be in the counters."""
+    """Checks and returns the statistics of the workers. The counters would show packets lost between workers."""
     workers = router.json("status")["workers"]
     assert len(workers) == count
     handed = [sum(worker[direction] for worker in workers) for direction in ("handed_in", "handed_out")]
-    # One may have handed over a packet that the other one has yet to take.
+    # Transferred packets may still be in the other worker's ring.
     assert abs(handed[0] - handed[1]) < 10, workers
     assert all(worker[f"dropped_{kind}"] == 0 for worker in workers for kind in ("interests", "data", "nacks"))
     assert sum(worker["packets"] > 0 for worker in workers) > 1, "names are divided"
@@ -77,7 +77,7 @@ def test_objects_over_sockets(make_router, objects, reliability):
     assert face["in_data"] > OBJECTS * OBJECT_BYTES / 8000, "of all workers together"
     cache = near.json("cs", "info")
     assert cache["capacity_packets"] == 1001 and cache["entries"] > OBJECTS * OBJECT_BYTES / 8000
-    # Erased in the caches of all workers, and no more than asked for.
+    # Erases from the caches of all workers, and no more packets than requested.
     assert near.json("cs", "erase", "/", "--count", "100")["erased"] == 100
     assert near.json("cs", "erase", "/")["erased"] >= cache["entries"] - 100
     assert near.json("cs", "info")["entries"] == 0
@@ -88,10 +88,10 @@ def test_objects_over_sockets(make_router, objects, reliability):
 
 
 def test_a_short_interest_is_answered_whoever_has_its_data(make_router):
-    """Data has longer names than such Interests, and without PIT token goes to the worker that its own name belongs to."""
+    """Data has a longer name than such an Interest. Without a PIT token the Data goes to the worker that owns the longer name."""
     router = make_router(with_workers(4))
     producer, face = connect_application(router)
-    # Each gets the Data once, whether the same worker has both Interests or not.
+    # Each application gets the Data once, even if one worker owns both Interests.
     (asks_short, _), (asks_long, _) = connect_application(router), connect_application(router)
     for number in range(8):
         prefix = f"/p{number}"
@@ -110,7 +110,9 @@ def test_a_short_interest_is_answered_whoever_has_its_data(make_router):
 
 @pytest.mark.parametrize("workers", [2, 4])
 def test_every_kind_of_interest_finds_its_data(router):
-    """By name, by prefix and by digest, from the producer and from the cache, whichever worker has the name; and Nacks come back."""
+    """By name, by prefix and by digest, from the producer and from the cache, whichever worker owns the name. Nacks also reach the
+    consumer.
+    """
     (producer, face), (consumer, _) = connect_application(router), connect_application(router)
     router.namehop("route", "add", "/kinds", face)
 
@@ -123,7 +125,7 @@ def test_every_kind_of_interest_finds_its_data(router):
         answer = data(uri, os.urandom(100), freshness=60_000)
         consumer.sendall(digest_interest(answer))
         read_elements(producer, 1)
-        # Other Data of the same name is not what was asked for.
+        # Other Data with the same name does not match the digest.
         producer.sendall(data(uri, b"other") + answer)
         assert read_elements(consumer, 1) == [answer]
         for cached in [
@@ -151,7 +153,7 @@ def test_names_are_given_to_another_worker(make_router, objects):
             assert moved.returncode == 0 or "less than half a minute ago" in moved.stderr, moved.stderr
             refused.append(moved.returncode != 0)
             assert same(router.namehop("cat", prefix, text=False).stdout, file)
-        # It was moved once, by the first command or by the second, and stays there for now.
+        # The first or the second command moves the name. Another move is refused for half a minute.
         assert refused in [[False, True, False], [False, False, True]]
         nobody = router.namehop("ndt", "move", prefix, 2, check=False)
         assert nobody.returncode != 0 and "no worker with this number" in nobody.stderr

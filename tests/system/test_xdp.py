@@ -11,10 +11,10 @@ from port_links import Link, content, drops, fetch, ip, is_connected, link_state
 
 pytestmark = needs_root
 
-# Of the two ports, and of the kernel beside them.
+# Addresses of the two ports, and of the kernels on the same interfaces.
 ADDRESSES = ["192.0.2.1", "192.0.2.2"]
 KERNEL = ["198.51.100.1", "198.51.100.2"]
-# Connects to a port of the other kernel where nobody listens, which it says.
+# Connects to a closed port of the other kernel, which refuses the connection.
 REFUSED = """
 import socket, sys
 try:
@@ -26,13 +26,13 @@ except ConnectionRefusedError:
 
 @pytest.fixture
 def link():
-    # One queue at each end, which is all that such ports look at.
+    # One queue at each end, because such ports serve only one queue here.
     with Link(f"nh{os.getpid()}", "numrxqueues", 1, "numtxqueues", 1) as link:
         yield link
 
 
 def pair(make_router, link):
-    """Two routers with faces to each other, and where these are: plain, in a VLAN, and over UDP."""
+    """Two routers with faces to each other: plain Ethernet, in a VLAN, and over UDP. Returns each router with its face ids."""
     schemes, faces = ["xdp", "dev"], []
     for end in (0, 1):
         local = f"{schemes[end]}://{link.devices[end]}"
@@ -52,10 +52,10 @@ def test_packets_go_both_ways_and_the_link_is_followed(make_router, link, conten
             with published(server, prefix, content):
                 assert same(fetch(client, prefix), content), (kind, prefix)
     assert drops(near, "malformed-frame") == 0
-    # A packet socket would be left without what the program of AF_XDP takes.
+    # A packet socket would not receive the frames that the XDP program redirects.
     beside = near.namehop("face", "create", link.uri(1), "--local", "dev://veth0", check=False)
     assert beside.returncode != 0 and "xdp://veth0 is open on this interface" in beside.stderr, beside.stderr
-    # The kernel has the rest.
+    # The kernel receives all other frames.
     for end in (0, 1):
         ip("-n", link.namespaces[end], "address", "add", f"{KERNEL[end]}/24", "dev", link.devices[end])
     command = [*link.inside(1), sys.executable, "-c", REFUSED, KERNEL[0]]
@@ -92,7 +92,7 @@ def test_the_log_says_why_a_port_cannot_follow_its_interface(make_router, link, 
         for end in (0, 1):
             link.set("address", addresses[end], ends=[end])
 
-    # More than fits into a page, which is what AF_XDP has for a frame.
+    # AF_XDP needs each frame to fit into a page.
     make_again(9000)
     reason = "the MTU of veth0 is 9000, but AF_XDP supports at most"
     wait_until(lambda: reason in near.log.read_text(), what="the reason in the log")

@@ -1,5 +1,5 @@
-"""tokenless.py DEVICE: a peer on an Ethernet that knows nothing but bare packets, and answers every Interest with Data. A PIT token
-would end it.
+"""tokenless.py DEVICE: an Ethernet peer that understands only bare packets and answers every Interest with Data. It ends when it receives a
+PIT token.
 """
 
 import socket
@@ -20,7 +20,7 @@ def main():
         frame, (_, _, kind, *_) = device.recvfrom(65536)
         if kind == OUTGOING:
             continue
-        # Behind it there may be padding.
+        # The frame may end in padding.
         kind, packet, _ = split_element(frame[14:])
         if packet == KNOWS_TOKENS:
             continue

@@ -19,7 +19,7 @@ def connect(uri):
 
 
 def new_key_chain():
-    """A key chain in memory, with a key of its own."""
+    """Makes an in-memory key chain with a new key."""
     key_chain = KeyChain("pib-memory:", "tpm-memory:")
     key_chain.setDefaultIdentity(key_chain.createIdentityV2(Name("/test")))
     return key_chain

@@ -1,4 +1,4 @@
-"""consume.py FACE-URI NAME [LIFETIME-MS]: one Interest with PyNDN; reports Data, Nack or time-out."""
+"""consume.py FACE-URI NAME [LIFETIME-MS]: sends one Interest with PyNDN; reports Data, Nack or timeout."""
 
 from pyndn import Interest, Name
 

@@ -1,4 +1,4 @@
-"""consume.py FACE-URI NAME [LIFETIME-MS]: one Interest; reports Data, Nack or time-out."""
+"""consume.py FACE-URI NAME [LIFETIME-MS]: sends one Interest; reports Data, Nack or timeout."""
 
 from ndn import encoding as enc
 from ndn import types

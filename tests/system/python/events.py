@@ -1,6 +1,6 @@
-"""events.py FACE-URI URI KIND: reports face events with python-ndn until this kind happens to the face to URI, or for 8 s.
+"""events.py FACE-URI URI KIND: reports face events with python-ndn until an event of this kind for the face to URI, for at most 8 s.
 
-The first line says that it is ready.
+The first line says that the program is ready.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ def tell(name, content):
 
 async def main():
     asyncio.get_running_loop().call_later(8, app.shutdown)
-    # The face of this program is itself an event, and the newest.
+    # The creation of this program's own face is the newest event.
     name, content, _ = await get(STREAM, can_be_prefix=True, must_be_fresh=True)
     report({"ready": True})
     sequence = tell(name, content)

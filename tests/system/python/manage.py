@@ -20,7 +20,7 @@ async def command(module, verb, form, **parameters):
         name = nfd_mgmt.make_command(module, verb, app.face, **parameters)
         signing = {}
     _, content, _ = await app.express(name, pass_all, lifetime=20_000, must_be_fresh=True, **signing)
-    # python-ndn's own parse_response insists on an order of fields that ndn-cxx, and so NFD, does not use.
+    # python-ndn's parse_response requires a field order that ndn-cxx, and therefore NFD, does not use.
     answer = nfd_mgmt.ControlResponse.parse(parse_and_check_tl(memoryview(content), 0x65), ignore_critical=True)
     face = answer.body.face_id if answer.body else None
     report({"verb": f"{module}/{verb}", "form": form, "code": answer.status_code, "faceId": face})

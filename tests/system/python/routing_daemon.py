@@ -1,7 +1,7 @@
-"""routing_daemon.py FACE-URI [CODE]: stands in for a routing daemon at /localhost/nlsr and reports every command it gets.
+"""routing_daemon.py FACE-URI [CODE]: stands in for a routing daemon at /localhost/nlsr and reports every command it receives.
 
-It takes what NLSR and ndn-dv take: signed Interests of six components. CODE is the status code of its answers (200), and
-0 is for no answers at all.
+It accepts the same commands as NLSR and ndn-dv: signed Interests with six components. CODE is the status code of its responses (default
+200); 0 disables responses.
 """
 
 from ndn import encoding as enc
