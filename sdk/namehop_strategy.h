@@ -5,12 +5,12 @@
  *     namehop strategy load mine.o
  *     namehop strategy set /example mine
  *
- * A program is one function, defined with NAMEHOP_PROGRAM, that is called for each event of a pending Interest. It has no global
- * variables, no loops that the compiler does not unroll, and calls nothing but the functions below and inline functions of its own.
- * docs/strategies.md says more.
+ * A program is one function, defined with NAMEHOP_PROGRAM. The router calls it for each event of a pending Interest. A program has
+ * no global variables and no loops except those that the compiler unrolls. It calls only the functions below and its own inline
+ * functions. docs/strategies.md explains the interface.
  *
- * Next hops are told apart by their position: 0 is the one of lowest cost. Sets of next hops are numbers: bit i stands for the
- * next hop at position i. So `set & -set` is the cheapest of a set, and 0 is none.
+ * A position identifies a next hop: position 0 has the lowest cost. A set of next hops is a number in which bit i stands for the
+ * next hop at position i. So `set & -set` is the cheapest next hop of a set, and 0 is the empty set.
  */
 #ifndef NAMEHOP_STRATEGY_H
 #define NAMEHOP_STRATEGY_H
@@ -20,101 +20,101 @@ typedef unsigned long long namehop_u64;
 
 #define NAMEHOP_API_VERSION 1
 
-/* Why the program is called. */
+/* The event for which the router calls the program. */
 enum namehop_event {
-    NAMEHOP_INTEREST = 0,     /* An Interest came that is not answered from the cache; ingress 0: one is sent again. */
-    NAMEHOP_DATA = 1,         /* Data came; the router sends it on after the call. */
-    NAMEHOP_NACK = 2,         /* A Nack came. */
+    NAMEHOP_INTEREST = 0,     /* An Interest arrived that the cache does not answer; with ingress 0: a pending one is to be sent again. */
+    NAMEHOP_DATA = 1,         /* Data arrived; the router forwards it after the call. */
+    NAMEHOP_NACK = 2,         /* A Nack arrived. */
     NAMEHOP_TIMER = 3,        /* A timer is due. */
     NAMEHOP_NEW_NEXT_HOP = 4, /* The prefix got a next hop. */
     NAMEHOP_DROPPED = 5,      /* The link could not deliver the Interest. */
     NAMEHOP_EXPIRY = 6,       /* The pending Interest ends without Data. */
 };
 
-/* For the second argument of NAMEHOP_STRATEGY. Events not asked for are handled as usual: a Nack as by namehop_process_nack, the
- * others by doing nothing. */
+/* For the `events` argument of NAMEHOP_STRATEGY. The router calls the program for these events only. It handles other Nacks as
+ * namehop_process_nack does, and ignores the other events. */
 #define NAMEHOP_ON(event) (1u << (event))
 
-/* For the third argument of NAMEHOP_STRATEGY: takes the parameters retx-suppression-initial, -max and -multiplier. */
+/* For the `flags` argument of NAMEHOP_STRATEGY: the strategy has the parameters retx-suppression-initial, -max and -multiplier. */
 #define NAMEHOP_SUPPRESSES 1u
-/* Round-trip times of next hops are measured. */
+/* For the `flags` argument of NAMEHOP_STRATEGY: the router measures the round-trip times of next hops. */
 #define NAMEHOP_MEASURES 2u
 
-/* What a program sees of the pending Interest. It can change interest_scratch only. */
+/* The program's view of the pending Interest. Only interest_scratch is writable. */
 struct namehop_context {
-    namehop_u64 now_ns;        /* Time, from any start. */
+    namehop_u64 now_ns;        /* Time since an arbitrary start. */
     namehop_u32 event;         /* enum namehop_event */
     namehop_u32 next_hop_count;
-    namehop_u32 ingress;       /* Face that the packet came from; 0 without a packet. */
-    namehop_u32 subject;       /* NAMEHOP_NACK: the reason. NEW_NEXT_HOP and DROPPED: the face. */
-    namehop_u64 parameters[8]; /* By the index of NAMEHOP_PARAMETER. */
-    namehop_u32 interest_scratch[2]; /* Memory of the pending Interest; 0 in a new one. */
+    namehop_u32 ingress;       /* Face on which the packet arrived; 0 without a packet. */
+    namehop_u32 subject;       /* NAMEHOP_NACK: the reason. NAMEHOP_NEW_NEXT_HOP and NAMEHOP_DROPPED: the face. */
+    namehop_u64 parameters[8]; /* Values, by the index of NAMEHOP_PARAMETER. */
+    namehop_u32 interest_scratch[2]; /* Memory that lives as long as the pending Interest; initially 0. */
 };
 
-/* The Interest as it was last sent to a next hop. */
+/* Out-record: the Interest as it was last sent to a next hop. */
 struct namehop_out_record {
     namehop_u64 sent_ns;
     namehop_u64 expires_ns;
     namehop_u32 nonce;
-    namehop_u32 nack_reason; /* Reason of the Nack that came back; 0 without one. */
-    namehop_u32 exists;      /* 0 when it was not sent there; all else is 0 then. */
+    namehop_u32 nack_reason; /* Reason of the Nack from this next hop; 0 without a Nack. */
+    namehop_u32 exists;      /* 0 if the Interest was not sent there; the other fields are then 0 too. */
     namehop_u32 reserved;
 };
 
-/* Is the Interest new (nobody is expected to answer it), one to be sent again, or one to be suppressed? With the parameters
- * retx-suppression-*, for the pending Interest as a whole. The interval grows when the answer is NAMEHOP_AGAIN. */
+/* Returns whether the Interest is new (no next hop is expected to answer it), is to be sent again, or is to be suppressed. The
+ * parameters retx-suppression-* decide, for the pending Interest as a whole. NAMEHOP_AGAIN increases the suppression interval. */
 namehop_u64 namehop_decide(struct namehop_context *context);
 #define NAMEHOP_NEW 0
 #define NAMEHOP_AGAIN 1
 #define NAMEHOP_SUPPRESS 2
 
-/* Next hops that the Interest may go to: not where it came from, and not against scope and hop limit. */
+/* Returns the set of eligible next hops: not the face of the Interest, and allowed by scope and hop limit. */
 namehop_u64 namehop_eligible(struct namehop_context *context);
-/* The cheapest of these, with less work. */
+/* Returns the cheapest eligible next hop. Costs less than namehop_eligible. */
 namehop_u64 namehop_first_eligible(struct namehop_context *context);
-/* Next hops that got the Interest and are expected to answer. */
+/* Returns the set of next hops that have received the Interest and are expected to answer. */
 namehop_u64 namehop_used(struct namehop_context *context);
-/* Of a set, the next hop that got the Interest longest ago; 0 when none got it. */
+/* Returns the next hop of a set that received the Interest longest ago; 0 if none received it. */
 namehop_u64 namehop_oldest(struct namehop_context *context, namehop_u64 set);
 
-/* Sends the Interest to all of a set that it may go to, the cheapest first. Returns those that it was sent to. In one event each next
- * hop gets it once, however often this is called. */
+/* Sends the Interest to all eligible next hops of a set, the cheapest first. Returns the set that it was sent to. Each next hop
+ * receives it at most once per event, even if the program calls this several times. */
 namehop_u64 namehop_forward(struct namehop_context *context, namehop_u64 set);
-/* The same, with a suppression interval for each next hop. */
+/* The same, but with a separate suppression interval for each next hop. */
 namehop_u64 namehop_forward_unsuppressed(struct namehop_context *context, namehop_u64 set);
-/* Answers the Interest at hand with Nack NoRoute; the pending Interest ends unless others wait. */
+/* Answers the current Interest with Nack NoRoute. The pending Interest ends unless it has other downstreams. */
 namehop_u64 namehop_no_route(struct namehop_context *context);
-/* Answers all who wait with a Nack; the pending Interest ends. */
+/* Answers all downstreams with a Nack. The pending Interest ends. */
 namehop_u64 namehop_nack(struct namehop_context *context, namehop_u64 reason);
 #define NAMEHOP_NACK_CONGESTION 50
 #define NAMEHOP_NACK_DUPLICATE 100
 #define NAMEHOP_NACK_NO_ROUTE 150
-/* After a Nack: when all next hops that were asked have refused, tells those who wait. */
+/* Processes a Nack: informs the downstreams once all upstreams have refused. */
 namehop_u64 namehop_process_nack(struct namehop_context *context);
-/* Calls the program with NAMEHOP_TIMER in so many microseconds, if the Interest is pending then. One at a time. */
+/* Calls the program with NAMEHOP_TIMER after this many microseconds, if the Interest is still pending. One timer at a time. */
 namehop_u64 namehop_timer(struct namehop_context *context, namehop_u64 delay_us);
-/* A random number. */
+/* Returns a random number. */
 namehop_u64 namehop_random(struct namehop_context *context);
 
-/* 64 bytes of memory for the prefix of the FIB; 0 at first. Each worker has its own. Writing it back costs little. */
+/* Returns 64 bytes of memory for the FIB prefix, initially 0. Each worker has its own. Writing it back costs little. */
 namehop_u64 *namehop_prefix_scratch(struct namehop_context *context);
-/* What was sent to a next hop. The next call overwrites it. */
+/* Returns the out-record of the next hop at a position. The next call overwrites it. */
 const struct namehop_out_record *namehop_out_record(struct namehop_context *context, namehop_u64 position);
-/* Number of the face at a position; 0 when there is none. */
+/* Returns the id of the face at a position; 0 if there is none. */
 namehop_u64 namehop_face(struct namehop_context *context, namehop_u64 position);
-/* The next hop through a face, as a set. */
+/* Returns the next hop through a face, as a set. */
 namehop_u64 namehop_next_hop_of(struct namehop_context *context, namehop_u64 face);
-/* Smoothed round-trip time of the next hop at a position in microseconds; 0 when unknown. Needs NAMEHOP_MEASURES. */
+/* Returns the smoothed round-trip time of the next hop at a position, in microseconds; 0 if unknown. Needs NAMEHOP_MEASURES. */
 namehop_u64 namehop_rtt_us(struct namehop_context *context, namehop_u64 position);
-/* Faces that wait for the Data. */
+/* Returns the number of downstreams. */
 namehop_u64 namehop_downstreams(struct namehop_context *context);
 
-/* Number of members of a set. */
+/* Returns the number of members of a set. */
 namehop_u64 namehop_count(namehop_u64 set);
-/* The member at a position of a set, as a set; positions count modulo the number of members. */
+/* Returns the member of a set at a position, as a set. The position is taken modulo the number of members. */
 namehop_u64 namehop_pick(namehop_u64 set, namehop_u64 position);
 
-/* What follows is how the object file describes the strategy. */
+/* The rest of this file generates the description of the strategy in the object file. */
 
 struct namehop_info {
     namehop_u32 api_version, events, flags, version;
@@ -127,33 +127,33 @@ struct namehop_parameter {
     char key[32], meaning[96];
 };
 
-/* Describes the strategy: its name (small letters, digits, hyphens), version, a line of help, events and flags. Once. */
+/* Describes the strategy: its name (small letters, digits, hyphens), version, a line of help, events and flags. Use it once. */
 #define NAMEHOP_STRATEGY(name, version, summary, events, flags)                                                   \
     __attribute__((section("namehop_info"), used)) static const struct namehop_info namehop_strategy_info = {     \
         NAMEHOP_API_VERSION, events, flags, version, name, summary}
 
-/* Describes a parameter, a number from min to max: its index in the context (0 to 7), what stands before the ~, and its meaning. */
+/* Describes a parameter, a number from min to max: its index in the context (0 to 7), its key before the ~, and its meaning. */
 #define NAMEHOP_PARAMETER(index, key, default_value, min, max, meaning)                                           \
     __attribute__((section("namehop_parameters"), used)) static const struct namehop_parameter                    \
         namehop_parameter_##index = {index, 0, default_value, min, max, key, meaning}
 
-/* Describes a parameter that is a list of up to eight numbers from 1 to 255, joined by hyphens. In the context they are packed
- * into one number, the first in the lowest eight bits; when there are less, the last is there several times. */
+/* Describes a parameter that is a list of up to eight numbers from 1 to 255, joined by hyphens. The context packs them into one
+ * number, with the first one in the lowest eight bits. The last number of a shorter list is repeated. */
 #define NAMEHOP_LIST_PARAMETER(index, key, meaning)                                                               \
     __attribute__((section("namehop_parameters"), used)) static const struct namehop_parameter                    \
         namehop_parameter_##index = {index, 1, 0, 0, 0, key, meaning}
 
-/* The function: NAMEHOP_PROGRAM(context) { ... return 0; } */
+/* Defines the function of the program: NAMEHOP_PROGRAM(context) { ... return 0; } */
 #define NAMEHOP_PROGRAM(context)                                                                                  \
     __attribute__((section("namehop_strategy"), used)) namehop_u64 namehop_program(struct namehop_context *context)
 
-/* For functions of your own. */
+/* Precedes the definition of a program's own function. */
 #define NAMEHOP_INLINE static inline __attribute__((always_inline))
 
-/* The cheapest of a set, as a set. */
+/* Returns the cheapest next hop of a set, as a set. */
 NAMEHOP_INLINE namehop_u64 namehop_first(namehop_u64 set) { return set & -set; }
 
-/* The next hop of a set at or behind a position, as a set; behind the last comes the first. */
+/* Returns the first next hop of a set at or after a position, as a set. The first follows the last. */
 NAMEHOP_INLINE namehop_u64 namehop_first_from(namehop_u64 set, namehop_u64 position)
 {
     namehop_u64 behind = position < 32 ? set & (~0ull << position) : 0;

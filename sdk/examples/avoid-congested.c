@@ -1,8 +1,8 @@
 /*
- * Example: next hops that answered with a Nack rest for a while.
+ * Example: the strategy does not use a next hop for a while after its Nack.
  *
- * Shows Nacks, the view of what was sent, and the memory of a prefix: a word for each of the four cheapest next hops says until
- * when it rests.
+ * Shows Nacks, out-records, and the memory of a prefix: one word for each of the four cheapest next hops holds the time until which
+ * it rests.
  */
 #include "namehop_strategy.h"
 
@@ -32,7 +32,7 @@ NAMEHOP_PROGRAM(context)
     for (int position = 0; position < CANDIDATES; position++)
         if (context->now_ns < rests_until_ns[position])
             rested &= ~(1ull << position);
-    /* When all rest, the cheapest has to do. */
+    /* Use the cheapest next hop if all are resting. */
     namehop_u64 chosen = namehop_first(rested != 0 ? rested : eligible);
     if (chosen != 0)
         namehop_forward(context, chosen);

@@ -1,5 +1,5 @@
 /*
- * Example: a second next hop is asked when the first has not answered in time.
+ * Example: sends the Interest to a second next hop if the first one does not answer in time.
  *
  * Shows timers and the memory of a pending Interest. The first next hop is the cheapest one.
  */
@@ -12,7 +12,7 @@ NAMEHOP_PARAMETER(0, "patience", 50, 1, 10000, "how long the first next hop has 
 NAMEHOP_PROGRAM(context)
 {
     if (context->event == NAMEHOP_TIMER) {
-        /* A timer may come that nobody waits for any more. */
+        /* Ignore a timer if the second next hop was already used. */
         if (context->interest_scratch[0] != 0) {
             context->interest_scratch[0] = 0;
             namehop_forward(context, namehop_first(namehop_eligible(context) & ~namehop_used(context)));

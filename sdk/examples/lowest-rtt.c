@@ -1,9 +1,10 @@
 /*
  * Example: the next hop with the shortest round-trip time among the four cheapest.
  *
- * Shows measurements of next hops and a parameter. One Interest of every so many goes to all four, and so do the first ones: whoever
- * answers first is measured by that. A next hop that never answers is never measured, and gets no others. (One that was fastest and
- * stops answering keeps its place until its measurements are forgotten; the strategy asf does more about that.)
+ * Shows measurements of next hops and a parameter. One in `probe-every` Interests goes to all four next hops, and so do the first
+ * Interests. The next hop that answers first gets a measurement. A next hop that never answers has no measurement and receives only
+ * these probes. A fastest next hop that stops answering is still used until its measurement expires; the strategy asf handles this
+ * better.
  */
 #include "namehop_strategy.h"
 

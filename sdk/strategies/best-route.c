@@ -1,5 +1,5 @@
 /*
- * The strategy best-route as a program: the next hop of lowest cost; the others only for retransmissions.
+ * The strategy best-route as a program: the next hop of lowest cost; retransmissions try the others.
  */
 #include "namehop_strategy.h"
 

@@ -1,5 +1,5 @@
 /*
- * The strategy fastroute as a program: the next hop that answered first when all were asked.
+ * The strategy fastroute as a program: the next hop that answered the last probe of all next hops first.
  */
 #include "namehop_strategy.h"
 
@@ -7,7 +7,7 @@ NAMEHOP_STRATEGY("fastroute-ebpf", 1, "the next hop that was fastest in the last
                  NAMEHOP_ON(NAMEHOP_INTEREST) | NAMEHOP_ON(NAMEHOP_DATA) | NAMEHOP_ON(NAMEHOP_NACK), NAMEHOP_SUPPRESSES);
 NAMEHOP_PARAMETER(0, "probe-every", 1024, 1, 4294967295, "one in this many Interests is sent to all next hops");
 
-/* Words of the prefix. */
+/* Indices of the words in the prefix's memory. */
 #define FASTEST 0
 #define SINCE_PROBE 1
 

@@ -1,5 +1,5 @@
 /*
- * The strategy roundrobin as a program: next hops take turns.
+ * The strategy roundrobin as a program: next hops in round-robin order.
  */
 #include "namehop_strategy.h"
 
@@ -16,11 +16,11 @@ NAMEHOP_PROGRAM(context)
             namehop_no_route(context);
         return 0;
     }
-    /* Next hops that have their turn in this round, as a set: all behind the last one. */
+    /* Set of the next hops that remain in this round: all positions after the last one. */
     namehop_u64 *next_round = namehop_prefix_scratch(context);
     namehop_u64 behind = eligible & ~next_round[0];
     namehop_u64 chosen = namehop_first(behind != 0 ? behind : eligible);
-    /* The chosen one and all before it have had their turn. */
+    /* Mark the chosen next hop and all before it as used in this round. */
     next_round[0] = chosen | (chosen - 1);
     namehop_forward(context, chosen);
     return 0;

@@ -1,5 +1,5 @@
 /*
- * The strategy sequential as a program: each retransmission goes to the next hop behind the last one.
+ * The strategy sequential as a program: each retransmission goes to the next hop after the last one, by cost.
  */
 #include "namehop_strategy.h"
 

@@ -1,8 +1,8 @@
 /*
  * The strategy weighted as a program: one next hop, chosen at random by weight.
  *
- * The weights of the first seven next hops are added one by one. All further ones have the last weight, so that the choice among
- * them is a division.
+ * The weights of the first seven next hops are added one by one. All other next hops have the last weight, so a division chooses
+ * among them.
  */
 #include "namehop_strategy.h"
 
@@ -12,7 +12,7 @@ NAMEHOP_LIST_PARAMETER(0, "weights", "up to 8 weights of 1 to 255, of the next h
 
 #define LISTED 7
 
-/* The weight of a next hop; 0 when it is not in the set. */
+/* Returns the weight of a next hop; 0 if it is not in the set. */
 NAMEHOP_INLINE namehop_u64 weight(namehop_u64 weights, namehop_u64 set, int position)
 {
     return (weights >> (8 * position) & 255) * (set >> position & 1);
