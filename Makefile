@@ -1,17 +1,17 @@
-# Namehop's commands for people. `make` alone lists them. Everything they need is installed on first use.
+# Development commands of Namehop. `make` alone lists them. Each command installs what it needs on first use.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-# rustup puts cargo where a new shell may not look yet.
+# rustup installs cargo in this folder, which may not be in the PATH of a new shell.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 SOAK_PACKETS ?= 10000000
 INSTALLED = $(or $(PROGRAM),target/release/namehop)
-# The programs that it executes, beside it if they exist there.
+# The programs that namehop executes: those in its folder if they exist, otherwise those of target/release.
 OTHER_PROGRAMS = namehop-p4 namehop-lab
 INSTALLED_OTHERS = $(foreach program,$(OTHER_PROGRAMS),$(or $(wildcard $(dir $(INSTALLED))$(program)),target/release/$(program)))
-# Where shells look for what completes commands, below PREFIX/share.
+# Shell completion files, below PREFIX/share.
 COMPLETIONS = bash-completion/completions/namehop zsh/site-functions/_namehop fish/vendor_completions.d/namehop.fish
 SHELL_OF_bash-completion/completions/namehop = bash
 SHELL_OF_zsh/site-functions/_namehop = zsh
@@ -50,82 +50,82 @@ run: setup ## build target/quick/namehop, in half of the time of 'make build', a
 	cargo build --profile quick --locked --package namehop
 	@exec target/quick/namehop run $(ARGS)
 
-# Packages are not named after their folders everywhere, so their manifests name them.
+# The manifest identifies the package, because the names of some packages differ from their folders.
 TRIED = $(firstword $(wildcard $(CRATE)/Cargo.toml */$(CRATE)/Cargo.toml))
 
-try: setup ## lints and quick tests of one crate, for the minute after an edit (CRATE=engine, or CRATE=lab/cli)
+try: setup ## run lints and quick tests of one crate after an edit (CRATE=engine, or CRATE=lab/cli)
 	@[ -n "$(TRIED)" ] || { echo "make: there is no crate '$(CRATE)': CRATE=engine names core/engine" >&2; exit 1; }
 	cargo clippy --manifest-path $(TRIED) --all-targets --locked -- -D warnings
 	cargo test --manifest-path $(TRIED) --locked
 
-test: setup-test check unit-test model-test system-test ## all checks and tests (what continuous integration runs)
+test: setup-test check unit-test model-test system-test ## run all checks and tests, as continuous integration does
 
-check: setup ## formatting, lints, the order of folders, crates and modules, and a count of roundabout words
+check: setup ## check formatting, lints, and the dependencies of folders, crates and modules; count roundabout words
 	cargo fmt --all --check
 	scripts/house.py
 	scripts/words.py
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package namehop --no-default-features --locked -- -D warnings
 
-unit-test: setup ## tests of every crate, including the short deterministic fuzz run
+unit-test: setup ## run the tests of every crate, including the short deterministic fuzz run
 	scripts/unit-tests.py
 
-model-test: setup ## the lock-free tables under a model checker, all interleavings of small programs
+model-test: setup ## check all interleavings of small programs on the lock-free tables with a model checker
 	RUSTFLAGS="--cfg loom" cargo test --locked --package namehop-table --lib --target-dir target/loom model_
 
-# The programs are built as those of the unit tests are, so that nothing is compiled twice. Tests that say something only where nothing else
-# runs come behind the others, which run two at a time.
-system-test: setup-test ## routers as processes, with NDNts and python-ndn as clients (WORKERS=2 for two in every router)
+# The build options are those of the unit tests, so that nothing is compiled twice. Two test processes run in parallel, except for the
+# tests marked `alone`, which need an otherwise idle host and run last.
+system-test: setup-test ## test real router processes with NDNts and python-ndn clients (WORKERS=2 for two workers in every router)
 	cargo build --locked --workspace --bins --examples
 	$(SYSTEM_TEST) -m "not alone" --numprocesses 2 --dist loadfile
 	$(SYSTEM_TEST) -m alone
 
-attack-test: setup-test ## floods and other attacks on a router and on P4Runtime, as root, one by one and all at once (ATTACK=slow-readers for one; proxies, p4runtime)
+attack-test: setup-test ## attack a router and P4Runtime, as root: each attack alone, and all at once (ATTACK=slow-readers for one attack; also proxies, p4runtime)
 	cargo build --locked --package namehop --package namehop-p4
 	cargo build --locked --package namehop-traffic --example attack
 	ATTACK="$(or $(ATTACK),every)" NAMEHOP=target/debug/namehop PATH="$(CURDIR)/.venv/bin:$(PATH)" \
 		.venv/bin/pytest -q -s tests/system/test_attack.py tests/system/test_attack_proxies.py tests/system/test_attack_p4runtime.py
 
-link-test: setup-test ## faults of links over each kind of face, as root; 'make test' leaves out those that differ least from others
+link-test: setup-test ## test link faults over each kind of face, as root; 'make test' omits cases that resemble others
 	cargo build --locked --package namehop
 	LINKS=every NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" \
 		.venv/bin/pytest -q tests/system/test_link_faults.py tests/system/test_link_state.py
 
-path-table: setup-test ## what namehop cat makes of paths of all kinds: the table of docs/benchmarks.md (RATES="2 5", DELAYS, SEGMENTS, LOSSES, DURATION)
+path-table: setup-test ## measure namehop cat over many kinds of paths and print the table of docs/benchmarks.md (RATES="2 5", DELAYS, SEGMENTS, LOSSES, DURATION)
 	cargo build --release --locked --package namehop
 	NAMEHOP=target/release/namehop NAMEHOP_WORKERS=1 PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q -s tests/system/measure_paths.py
 
-nic-test: setup-nic ## network cards without the kernel, in a virtual machine (no root, no card needed)
+nic-test: setup-nic ## test network cards without the kernel, in a virtual machine (needs no root and no card)
 	cargo build --locked --package namehop --package namehop-p4
 	cargo build --locked --package namehop-dpdk --example steering
 	NAMEHOP=target/debug/namehop .venv/bin/pytest -q tests/nic
 
-fuzz: setup ## every fuzz target for FUZZ_SECONDS each (60), new inputs are added to fuzz/corpus
+fuzz: setup ## run every fuzz target for FUZZ_SECONDS (60) and add new inputs to fuzz/corpus
 	scripts/fuzz.sh $(FUZZ_SECONDS)
 
-openapi: setup ## write docs/openapi.json, the description of the HTTP API, from the code
+openapi: setup ## generate docs/openapi.json, the description of the HTTP API, from the code
 	NAMEHOP_WRITE_OPENAPI=1 cargo test --locked --package namehop-manage --lib the_description_is_the_one_in_the_documentation
 
-ebpf-test: setup-test ## loaded strategies: 100,000 random programs and 1,000,000 damaged object files, in all forms in which programs run (SEED=1)
+ebpf-test: setup-test ## test loaded strategies with 100,000 random programs and 1,000,000 damaged object files, in every form of execution (SEED=1)
 	NAMEHOP_EBPF_SEED=$(or $(SEED),1) NAMEHOP_EBPF_PROGRAMS=100000 cargo test --locked --package namehop-ebpf --lib long_programs_do_the_same
 	NAMEHOP_EBPF_SEED=$(or $(SEED),1) NAMEHOP_EBPF_OBJECTS=1000000 cargo test --locked --package namehop-engine --lib damaged_programs_do_the_same
 
-soak: setup ## SOAK_PACKETS (10 million) through the engine with leak checks
+soak: setup ## run SOAK_PACKETS (10 million) packets through the engine with leak checks
 	NAMEHOP_SOAK_PACKETS=$(SOAK_PACKETS) cargo test --release --locked --package namehop-engine --test pipelines -- --nocapture soak
 
-results: build ## measure what docs/results holds, in an hour or two, as root (RUNS=3 runs of each; PIECES=reproduce for one of links, sweeps, reproduce)
+results: build ## repeat the measurements of docs/results in one or two hours, as root (RUNS=3 runs of each; PIECES=reproduce for one of links, sweeps, reproduce)
 	scripts/results.sh $(or $(RUNS),3) $(PIECES)
 
-cost-test: setup-cost ## instructions and cache misses of packets, which may not grow by more than 5 %
+cost-test: setup-cost ## count instructions and cache misses per packet, which may not grow by more than 5 %
 	$(PACKET_COST) test
 
-cost-record: setup-cost ## record what cost-test compares with, in lab/bench/packet-costs.toml
+cost-record: setup-cost ## record the reference of cost-test in lab/bench/packet-costs.toml
 	$(PACKET_COST) record
 
 $(addprefix target/release/,$(OTHER_PROGRAMS)):
 	cargo build --release --locked --package $(notdir $@)
 
-install: $(if $(PROGRAM),$(INSTALLED_OTHERS),build) ## install the programs (PROGRAM=FILE for another router than that of 'make build'), the service, the header for strategies, manual pages and documentation under PREFIX (/usr/local)
+install: $(if $(PROGRAM),$(INSTALLED_OTHERS),build) ## install the programs (PROGRAM=FILE for a router other than that of 'make build'), the service, the header for strategies, manual pages and documentation under PREFIX (/usr/local)
 	install -D -m 755 $(INSTALLED) $(DESTDIR)$(PREFIX)/bin/namehop
 	install -m 755 $(INSTALLED_OTHERS) $(DESTDIR)$(PREFIX)/bin
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
@@ -140,18 +140,18 @@ install: $(if $(PROGRAM),$(INSTALLED_OTHERS),build) ## install the programs (PRO
 	install -m 644 sdk/examples/*.c $(DESTDIR)$(PREFIX)/share/doc/namehop/examples
 	install -m 644 sdk/strategies/*.c $(DESTDIR)$(PREFIX)/share/doc/namehop/strategies
 
-uninstall: ## remove what install put there
+uninstall: ## remove the installed files
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,namehop $(OTHER_PROGRAMS)) $(DESTDIR)$(PREFIX)/include/namehop_strategy.h $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/namehop.1 $(DESTDIR)$(PREFIX)/share/man/man1/namehop-*.1
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/,$(COMPLETIONS))
 	rm -rf $(DESTDIR)$(PREFIX)/share/doc/namehop
 
-deb: $(if $(PROGRAM),,build) ## make a Debian package, target/deb/namehop_*.deb (PROGRAM=FILE as with install)
+deb: $(if $(PROGRAM),,build) ## build a Debian package, target/deb/namehop_*.deb (PROGRAM=FILE as for install)
 	@scripts/deb.sh $(INSTALLED)
 
-deb-test: setup-deb deb ## install, start, remove and purge the package in a clean Debian of its own, as root
+deb-test: setup-deb deb ## install, start, remove and purge the package in a minimal Debian container, as root
 	NAMEHOP_DEB=$$(ls $(CURDIR)/target/deb/*.deb) .venv/bin/pytest -q tests/system/test_deb.py
 
-clean: ## remove everything that was built
+clean: ## remove all build results
 	cargo clean
 	rm -rf .venv tests/system/ndnts/node_modules tests/system/ndnjs/node_modules

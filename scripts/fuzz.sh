@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for some seconds each: scripts/fuzz.sh SECONDS [TARGET …]
-# An input that breaks something is in fuzz/artifacts. Of the new inputs those that reach code that nothing in fuzz/corpus
-# reaches are added to it, up to a total of MAX_FILES for a target.
+# Runs every fuzz target for some seconds: scripts/fuzz.sh SECONDS [TARGET …]
+# Failing inputs are stored in fuzz/artifacts. New inputs that reach new code are added to fuzz/corpus, up to a total of MAX_FILES for
+# a target.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$HOME/.cargo/bin:$PATH"
@@ -13,8 +13,8 @@ command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(cd fuzz && cargo fuzz list)
 
-# Built once, for all targets; what was built is run directly, so that no run builds again because a source was touched.
-# No sanitizer: that needs an unstable compiler, and nearly all of the code has no unsafe to check.
+# All targets are built once and then run directly, so that a changed source does not cause another build. No sanitizer, because it
+# needs an unstable compiler and nearly all of the code contains no unsafe.
 cargo fuzz build --sanitizer none
 host=$(rustc -vV | sed -n 's/^host: //p')
 found=$(mktemp -d)
@@ -25,17 +25,17 @@ for target in "${targets[@]}"; do
     program=fuzz/target/$host/release/$target
     corpus=fuzz/corpus/$target
     mkdir -p "$corpus" "fuzz/artifacts/$target" "$found/$target"/{new,kept}
-    # New inputs go to the first folder.
+    # libFuzzer writes new inputs to the first folder.
     "$program" -artifact_prefix="fuzz/artifacts/$target/" -max_total_time="$seconds" -max_len=20000 -timeout=10 \
         -print_final_stats=1 "$found/$target/new" "$corpus" || broken+=("$target")
-    # What the second folder adds to the first one is copied to it, so this leaves everything in the corpus as it is.
-    # Without counters only code that is reached counts, not how often.
+    # The merge copies inputs with new coverage from the second folder to the first one, a copy of the corpus. Without counters, only
+    # reached code counts as coverage, not how often it runs.
     cp "$corpus"/* "$found/$target/kept" 2>/dev/null || true
     "$program" -set_cover_merge=1 -use_counters=0 "$found/$target/kept" "$found/$target/new" 2>/dev/null || true
     mapfile -t added < <(cd "$found/$target/kept" && ls -Sr | while read -r file; do
         [ -e "$OLDPWD/$corpus/$file" ] || echo "$file"
     done)
-    # When there are too many, some of every length.
+    # If there are too many new inputs, add an even selection by length.
     room=$((MAX_FILES - $(find "$corpus" -type f | wc -l)))
     [ "$room" -gt 0 ] || room=0
     for index in "${!added[@]}"; do

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks the order of folders, crates and modules against docs/architecture.md. `make check` runs it.
+"""Checks the dependencies of folders, crates and modules against docs/architecture.md. `make check` runs it.
 
 * A folder uses only the folders that `FOLDERS` lists for it.
-* In a folder, a crate uses only crates above it in the table "Folders and crates", in its tests too.
-* The modules of a crate form no circle, except those in `CIRCLES`, which remain to be removed.
+* Inside a folder, a crate uses only crates above it in the table "Folders and crates". This includes its tests.
+* The modules of a crate have no circular dependencies, except those in `CIRCLES`, which remain to be removed.
 """
 
 import re
@@ -12,9 +12,9 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# What each folder may use besides itself.
+# The other folders that each folder may use.
 FOLDERS = {"core": [], "io": ["core"], "router": ["core", "io"], "p4": ["core", "io"], "lab": ["core", "io", "router", "p4"]}
-# Circles of modules that remain to be removed.
+# Circular dependencies of modules that remain to be removed.
 CIRCLES = {
     ("core/engine", "counters engine pcct pipelines schedule trace"),
     ("router/manage", "metrics nfd readvertise server"),
@@ -22,7 +22,7 @@ CIRCLES = {
 
 
 def documented_crates():
-    """Paths of the crates in the order of the table in docs/architecture.md."""
+    """Returns the paths of the crates, in the order of the table in docs/architecture.md."""
     section = (ROOT / "docs/architecture.md").read_text().split("\n## Folders and crates")[1].split("\n## ")[0]
     crates, folder = [], None
     for line in section.splitlines():
@@ -34,13 +34,13 @@ def documented_crates():
 
 
 def manifests():
-    """Manifest of each crate by its path."""
+    """Returns the manifest of each crate, by its path."""
     paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).iterdir()) if (path / "Cargo.toml").is_file()]
     return {str(path.relative_to(ROOT)): tomllib.loads((path / "Cargo.toml").read_text()) for path in paths}
 
 
 def wrong_uses(crates, order):
-    """Pairs of crates of which the first uses the second against the order."""
+    """Returns pairs of crates in which the first one uses the second one against the order."""
     by_name = {manifest["package"]["name"]: path for path, manifest in crates.items()}
     for path, manifest in crates.items():
         tables = [manifest, *manifest.get("target", {}).values()]
@@ -54,7 +54,7 @@ def wrong_uses(crates, order):
 
 
 def uses_of_modules(source):
-    """Which top-level modules of a crate use which, by paths that begin with `crate::`. Tests are left out."""
+    """Returns the top-level modules that each top-level module of a crate uses by `crate::` paths. Ignores tests."""
     modules = {path.stem for path in source.iterdir()} - {"lib", "main", "tests", "testing"}
     uses = {module: set() for module in modules}
     for file in source.rglob("*.rs"):
@@ -71,7 +71,7 @@ def uses_of_modules(source):
 
 
 def circles(uses):
-    """Sets of modules that use each other, directly or by way of others."""
+    """Returns sets of modules that use each other, directly or indirectly."""
     reach = {module: set(used) for module, used in uses.items()}
     for between in reach:
         for module in reach:

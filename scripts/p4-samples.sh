@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs the samples of others through namehop p4: scripts/p4-samples.sh FOLDER [PART …]
+# Runs the P4 samples of other projects through namehop p4: scripts/p4-samples.sh FOLDER [PART …]
 # FOLDER is a copy of https://github.com/p4lang/p4c, with the parts check, compile, refuse and test, or of
-# https://github.com/p4lang/tutorials, with the part solutions; all that there are when none is named. Nothing is written there.
-# There is a line for each sample that is not as it should be, with its exit code and what was said first, and one with counts for each part.
-# The exit code is 1 when the compiler crashed or did not come to an end. P4 names another program than that of 'make build'.
+# https://github.com/p4lang/tutorials, with the part solutions. The default is all parts of the folder. Nothing is written to it.
+# The script prints a line for each unexpected result, with exit code and first message, and a line of counts for each part.
+# The exit code is 1 if the compiler crashed or timed out. The variable P4 names a program other than that of 'make build'.
 set -euo pipefail
 
 folder=${1:?usage: scripts/p4-samples.sh FOLDER [check|compile|refuse|test|solutions ...]}
@@ -25,10 +25,10 @@ results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 export P4 results folder
 
-# Those whose architecture is v1model, of the programs that are read as lines.
+# Reads paths of programs, one a line, and prints those with the architecture v1model.
 of_v1model() { xargs -d '\n' grep -lE '^[[:space:]]*#[[:space:]]*include.*v1model' || true; }
 
-# The programs of a part, each with its test behind a tab where it has one.
+# Prints the programs of a part, one a line, each followed by a tab and its test if it has one.
 list() {
     case $1 in
     check) find "$samples" -name '*.p4' ;;
@@ -49,11 +49,11 @@ list() {
     esac
 }
 
-# Runs one program. Prints its exit code, its name, and the first line that says what is wrong.
+# Runs one program. Prints the exit code, the path, and the first error message.
 run_one() {
     local part=$1 program=${2%%$'\t'*} test=${2##*$'\t'} code=0 said=$results/$BASHPID
     case $part in
-    # Samples for other architectures include what p4c has of these.
+    # Samples for other architectures include files of p4c.
     check) timeout 120 "$P4" check --include "$folder/p4include" "$program" >"$said" 2>&1 || code=$? ;;
     compile | refuse) timeout 120 "$P4" compile "$program" --emit c -o "$said.c" >"$said" 2>&1 || code=$? ;;
     test | solutions) timeout 120 "$P4" test "$program" "$test" >"$said" 2>&1 || code=$? ;;

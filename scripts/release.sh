@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Builds the router for packages: profile-guided, so that the compiler knows which paths packets take.
+# Builds the router for packages with profile-guided optimisation.
 #
 #   scripts/release.sh
 #
-# Three steps: a build that counts, runs of it under the loads that routers meet, and the build that uses the counts. It takes
-# two release builds and a minute of runs; the results are namehop and namehop-lab in target/guided/release. The runs take 2 GB of
-# memory.
+# Three steps: an instrumented build, runs of it under typical loads, and a build with the recorded profile. This takes two release
+# builds and a minute of runs, which need 2 GB of memory. The results are namehop and namehop-lab in target/guided/release.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,7 +15,7 @@ merged=$folder/merged.profdata
 
 say() { printf 'release: %s\n' "$*" >&2; }
 
-# The tool must be as new as the compiler's own LLVM: of the toolchain, or of the system.
+# llvm-profdata must match the compiler's LLVM version. It comes from the toolchain or from the system.
 profdata=$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata
 if [ ! -x "$profdata" ] && command -v rustup >/dev/null 2>&1; then
     say "installing llvm-tools beside the toolchain"
@@ -28,7 +27,7 @@ command -v "$profdata" >/dev/null 2>&1 || {
     exit 1
 }
 
-# With a target of its own, build scripts and macros are built without counting.
+# With an explicit --target, RUSTFLAGS do not apply to build scripts and macros, so they are not instrumented.
 build() { RUSTFLAGS="${RUSTFLAGS:-} $1" cargo build --release --locked --package namehop --package namehop-lab --target "$host" --target-dir "$folder"; }
 
 rm -rf "$profiles" "$merged"
@@ -37,11 +36,11 @@ build "-Cprofile-generate=$profiles"
 
 counting=$folder/$host/release/namehop
 run() { say "running: namehop $*"; "$counting" "$@" >/dev/null; }
-# The engine over ports, with the cache hit and missed, and with the load of the publications.
+# The engine with cache hits, with cache misses, and with the published load.
 run bench engine --schedule burst --fib 1000000 --in-flight 100000 --cs 500000 --hit-ratio 0.3 --seconds 3 --no-floor
 run bench engine --schedule burst --fib 1000000 --in-flight 100000 --cs 0 --data-without-token --seconds 3 --no-floor
 run bench engine --schedule burst --fib 100000 --load published --seconds 3 --no-floor
-# A router over sockets: Interests of one connection, answered by another.
+# A router over sockets: one connection sends Interests, another one answers.
 home=$(mktemp -d)
 router=
 stop() {
@@ -71,7 +70,7 @@ for _ in $(seq 100); do
 done
 run bench sockets --transport "unix://$home/nfd.sock" --duration 3s
 run bench sockets --transport "unix://$home/nfd.sock" --payload 1000 --names 1000 --freshness 10s --duration 3s
-# Counts are written when the program ends by itself.
+# The program writes its profile at a normal exit.
 kill "$router"
 wait "$router" || { say "the router failed:"; cat "$home/log" >&2; exit 1; }
 router=

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Measures what docs/results holds, with the programs of `make build`: scripts/results.sh [RUNS [PIECE...]]
-# The pieces are links, sweeps and reproduce; all, when none is named.
-# It takes an hour or two, root for network interfaces of its own, 12 GB of memory, and two processors that nothing else uses.
-# What is there is replaced piece by piece, so that an interruption leaves what was there before.
+# Repeats the measurements of docs/results with the programs of `make build`: scripts/results.sh [RUNS [PIECE...]]
+# The pieces are links, sweeps and reproduce. The default is all of them.
+# The script needs one or two hours, root for network interfaces of its own, 12 GB of memory and two otherwise idle CPUs.
+# It replaces the results piece by piece, so an interruption keeps the old results of unfinished pieces.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,7 +17,7 @@ results=docs/results
 [ -x "$program" ] || { echo "results: there is no $program: 'make build' makes it" >&2; exit 1; }
 mkdir -p "$results"
 measured=$(mktemp -d)
-# What an hour has measured is not thrown away because the rest of the piece failed.
+# Keep the measurements of a failed piece, which may have taken an hour.
 trap 'status=$?; [ $status -eq 0 ] && rm -rf "$measured" || echo "results: what was measured of a piece that failed is in $measured" >&2' EXIT
 
 changed=$(git status --porcelain --untracked-files=no -- . ":!$results")
@@ -31,7 +31,7 @@ version="commit $(git rev-parse --short=12 HEAD)${changed:+ and changes that are
     echo "System     Linux $(uname -r), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), DPDK $(pkg-config --modversion libdpdk), $(rustc --version)"
 } >"$measured/machine.txt"
 
-# measure FILE COMMAND...: what the command prints, below the version and the command.
+# measure FILE COMMAND...: writes version, command line and output of the command to the file.
 measure() {
     local file=$1
     shift
@@ -42,7 +42,7 @@ measure() {
     cp "$measured/machine.txt" "$results/machine.txt"
 }
 
-# charts FOLDER: what the last measurement has drawn.
+# charts FOLDER: replaces the charts with those of the last measurement.
 charts() {
     rm -rf "${results:?}/$1"
     mv "$measured/$1" "$results/$1"

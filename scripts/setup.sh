@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Installs what building (and, with "test" or "cost", testing) Namehop needs and the machine lacks. Does nothing when all is
-# there.
+# Installs missing dependencies for building or testing Namehop. Does nothing if all are installed.
 #
 #   scripts/setup.sh build    C compiler, Python, DPDK with its headers, Rust toolchain
-#   scripts/setup.sh test     the above, clang, the library that encrypts in P4 programs, Python with python-ndn and PyNDN, Node.js with NDNts and ndn-js, tools that make links, and those that look at the service
-#   scripts/setup.sh cost     the first, and valgrind, which counts instructions
-#   scripts/setup.sh nic      those of the tests, and a virtual machine: QEMU, and Debian's kernel, which is unpacked and not installed
-#   scripts/setup.sh deb      those of the tests, and what makes a clean Debian and checks packages
+#   scripts/setup.sh test     as build, and clang, the encryption library for P4 programs, Python with python-ndn and PyNDN, Node.js
+#                             with NDNts and ndn-js, and tools for network links and for checking the service
+#   scripts/setup.sh cost     as build, and valgrind, which counts instructions
+#   scripts/setup.sh nic      as build, and Python as for test, QEMU, and Debian's kernel, which is unpacked but not installed
+#   scripts/setup.sh deb      as build, and Python as for test, and tools that make a minimal Debian and check packages
 #
-# Debian 12 and Ubuntu 24.04 are the systems it knows; on others it says what is missing and stops.
+# The script supports Debian 12 and Ubuntu 24.04. On other systems it names the missing dependency and stops.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -40,10 +40,10 @@ apt_install() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
-# True when version $1 is at least version $2.
+# True if version $1 is at least version $2.
 at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
 
-# The version of a Debian package that could be installed; empty when there is none.
+# Prints the version of a Debian package that can be installed; nothing if there is none.
 candidate() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: \([0-9][^+~-]*\).*/\1/p'; }
 
 have_rust() { have cargo && at_least "$(cargo --version | cut -d' ' -f2)" "$rust_needed"; }
@@ -73,7 +73,7 @@ setup_rust() {
         || die "no Rust toolchain: install Rust $rust_needed or newer from https://rustup.rs, then start again"
 }
 
-# Formatting and lints are checked by the tests and are not part of a minimal toolchain.
+# The tests need the formatter and the linter, which a minimal toolchain lacks.
 setup_rust_checks() {
     cargo clippy --version >/dev/null 2>&1 && cargo fmt --version >/dev/null 2>&1 && return
     if have rustup; then
@@ -90,7 +90,7 @@ setup_build() {
     # cargo fetches the libraries over HTTPS.
     [ -e /etc/ssl/certs/ca-certificates.crt ] || ! have apt-get || apt_install ca-certificates
     have pkg-config || apt_install pkg-config
-    # For scripts/*.py. The tests need a virtual environment besides.
+    # For scripts/*.py. The tests also need a virtual environment.
     have python3 || apt_install python3 python3-venv
     pkg-config --exists 'libdpdk >= 22.11' || apt_install libdpdk-dev
     setup_rust
@@ -105,7 +105,7 @@ from importlib.metadata import version
 wanted = dict(line.strip().split("==") for line in open("tests/system/requirements.txt") if "==" in line)
 assert all(version(name) == number for name, number in wanted.items())
 PY
-    # Without what it requires: old versions of cryptography, and mmh3, which it needs for sync alone and which would be compiled.
+    # Without PyNDN's dependencies: old versions of cryptography, and mmh3, which only sync needs and which pip would compile.
     $venv/bin/python -c "from importlib.metadata import version; assert version('PyNDN') == '$pyndn'" 2>/dev/null \
         || { say "installing PyNDN $pyndn into $venv"; $venv/bin/pip install -q --no-deps "PyNDN==$pyndn"; }
 }
@@ -119,7 +119,7 @@ setup_node() {
     for clients in ndnts ndnjs; do install_node_clients "tests/system/$clients"; done
 }
 
-# Installs what the package-lock.json of a folder names, unless it is there.
+# Installs the packages of a folder's package-lock.json, unless they are installed.
 install_node_clients() {
     cmp -s "$1/package-lock.json" "$1/node_modules/.installed-lock" && return
     say "installing the libraries of $1"
@@ -139,12 +139,12 @@ setup_clang() {
     apt_install clang
 }
 
-# Tests compile P4 programs that encrypt.
+# Tests compile P4 programs that use encryption.
 setup_ipsec_mb() {
     printf '#include <intel-ipsec-mb.h>\n' | cc -E -x c - >/dev/null 2>&1 || apt_install libipsec-mb-dev
 }
 
-# Tests of ports need root, and the first of these; tests of the installed service need the others.
+# Port tests need root and the first of these tools; tests of the service need the others.
 setup_links() {
     [ "$(id -u)" -eq 0 ] || return 0
     have ip || apt_install iproute2
@@ -158,7 +158,7 @@ setup_nic() {
     have cpio || apt_install cpio
     have depmod || apt_install kmod
     have ip || apt_install iproute2
-    # Linked statically, so that it runs in the machine by itself.
+    # A statically linked busybox runs in the virtual machine without libraries.
     { have busybox && ! ldd "$(command -v busybox)" >/dev/null 2>&1; } || apt_install busybox-static
     if [ ! -d target/nic/kernel/boot ]; then
         apt_update

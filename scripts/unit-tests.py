@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs the tests of all crates. `make unit-test` runs it.
 
-Cargo runs one test executable after the other, and most of them wait for timers and sockets for a part of their time. This script has cargo
-build them, and runs as many at a time as the host has CPUs, the longest first. The examples in the documentation run beside them.
-Slow tests, which `cargo test` ignores, run too. The output of an executable appears when it has failed. Arguments are passed to each
-executable: `scripts/unit-tests.py some::test`.
+Cargo runs one test executable after the other, and most of them spend part of their time waiting for timers and sockets. This script
+lets cargo build the executables, and runs one per CPU in parallel, the longest first. The documentation examples run beside them.
+The script also runs slow tests, which `cargo test` ignores. It prints the output of an executable only if that failed. It passes its
+arguments to each executable: `scripts/unit-tests.py some::test`.
 """
 
 import json
@@ -20,7 +20,7 @@ from pathlib import Path
 
 CARGO = ["cargo", "test", "--workspace", "--locked"]
 DOCUMENTATION = "examples in the documentation"
-# What takes longest is begun first. The others take seconds.
+# The longest executables, which start first. The others take seconds.
 LONGEST = [
     DOCUMENTATION,
     "namehop-p4 lib",
@@ -35,7 +35,7 @@ COUNTS = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed", re.MULTIL
 
 
 def executables():
-    """Has cargo build all test executables; name, path and package folder of each."""
+    """Builds all test executables with cargo. Returns name, path and package folder of each."""
     build = subprocess.Popen([*CARGO, "--no-run", "--message-format=json-render-diagnostics"], stdout=subprocess.PIPE, text=True)
     found = []
     for line in build.stdout:
@@ -52,7 +52,7 @@ def executables():
 
 
 def run(name, command, folder):
-    """Runs one; its name, exit code, seconds and output."""
+    """Runs one executable. Returns its name, exit code, seconds and output."""
     began = time.monotonic()
     with tempfile.TemporaryFile("w+") as output:
         code = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT).returncode
@@ -61,7 +61,7 @@ def run(name, command, folder):
 
 
 def main():
-    # An interrupt ends the script at once, and with it all that run in its process group.
+    # With the default action, Ctrl-C ends the script at once. The terminal also interrupts the other processes of its group.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     arguments = ["--include-ignored", *sys.argv[1:]]
     jobs = [(name, [path, *arguments], folder) for name, path, folder in executables()]
@@ -75,7 +75,7 @@ def main():
             name, code, seconds, output = done.result()
             counts = [(int(good), int(bad)) for good, bad in COUNTS.findall(output)]
             good, bad = sum(good for good, _ in counts), sum(bad for _, bad in counts)
-            # It may have ended without a word.
+            # An executable that crashed may have printed no result.
             bad = max(bad, int(code != 0))
             passed, failed = passed + good, failed + bad
             print(f"{'FAILED' if bad else 'ok'}  {name}: {good} passed, {seconds:.1f} s", flush=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Counts the comment lines of each crate that have words of roundabout sentences (docs/words.md). `make check` prints the table.
 
-The number is a thermometer: it says nothing of a sentence without these words that has to be read twice. Options: -v prints the lines.
+The count is only a hint: a sentence without these words may still be hard to read. Options: -v prints the lines.
 """
 
 import re
@@ -18,7 +18,7 @@ PATTERN = re.compile(
 
 
 def matching_lines(crate):
-    """Places and texts of the comment lines of a crate that match."""
+    """Yields file, line number and text of the matching comment lines of a crate."""
     for file in sorted(crate.rglob("*.rs")):
         for number, line in enumerate(file.read_text().splitlines(), 1):
             _, is_comment, comment = line.partition("//")
