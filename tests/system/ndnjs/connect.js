@@ -11,7 +11,7 @@ function connect(uri) {
   return new Face(new TcpTransport(), new TcpTransport.ConnectionInfo(host, Number(port)));
 }
 
-/** A key chain in memory, with a key of its own, which ndn-js cannot make by itself. */
+/** Makes an in-memory key chain with a new key, which ndn-js itself cannot generate. */
 function newKeyChain() {
   const { privateKey, publicKey } = generateKeyPairSync("rsa", {
     modulusLength: 2048,
@@ -23,7 +23,7 @@ function newKeyChain() {
   return keyChain;
 }
 
-/** Prints one JSON line for the test that runs this. */
+/** Prints one JSON line for the test that runs this program. */
 function report(value) {
   process.stdout.write(`${JSON.stringify(value)}\n`);
 }

@@ -1,4 +1,4 @@
-// node consume.js FACE-URI NAME [LIFETIME-MS]: one Interest with ndn-js; reports Data, Nack or time-out.
+// node consume.js FACE-URI NAME [LIFETIME-MS]: sends one Interest with ndn-js; reports Data, Nack or timeout.
 const { Interest, Name } = require("ndn-js");
 const { connect, report } = require("./connect.js");
 

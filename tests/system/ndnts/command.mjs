@@ -1,11 +1,11 @@
-// node command.mjs FACE-URI ZONE SIGNER STEP...: signed commands one after the other; reports each answer's status code,
-// or null when none comes. ZONE is localhost or localhop, SIGNER a key's stem or `digest`. A STEP is
+// node command.mjs FACE-URI ZONE SIGNER STEP...: sends signed commands one after the other; reports the status code of each
+// response, or null without a response. ZONE is localhost or localhop, SIGNER a key's stem or `digest`. A STEP is
 //   VERB JSON       signs and sends a command, for example: rib/register {"name":"/a"}
 //   announce STEM   rib/announce of the prefix /announced with an announcement signed by STEM
 //   unsigned JSON   rib/register without any signature
-//   replay INDEX    sends the bytes of the command before once more, asking for a fresh answer, INDEX = 0 the first command
-//   sleep MS
-// `?` before a command's step says that no answer is expected, so that none is waited for long.
+//   replay INDEX    sends an earlier command again and requires a fresh answer; INDEX 0 is the first signed command
+//   sleep MS        waits
+// `?` before a step says that no response is expected, which shortens the wait.
 import { setTimeout as delay } from "node:timers/promises";
 import { consume } from "@ndn/endpoint";
 import { ControlCommandOptions, ControlParameters, ControlResponse, getPrefix, PrefixAnn } from "@ndn/nfdmgmt";

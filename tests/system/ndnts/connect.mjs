@@ -14,7 +14,7 @@ export async function connect(uri, { register = true } = {}) {
   const face = await open(uri);
   face.addRoute(new Name("/"));
   if (register) {
-    // NDNts takes WebSocket for a remote link; on loopback the router counts it as local.
+    // NDNts treats WebSocket as a remote link, but the router treats it as local on loopback.
     enableNfdPrefixReg(face, { signer: digestSigning, prefix: getPrefix(true) });
   }
   return face;
@@ -39,7 +39,7 @@ async function openUdp(host, port) {
   return face;
 }
 
-/** Prints one JSON line for the test that runs this. */
+/** Prints one JSON line for the test that runs this program. */
 export function report(value) {
   process.stdout.write(`${JSON.stringify(value, (_, v) => typeof v === "bigint" ? Number(v) : v)}\n`);
 }

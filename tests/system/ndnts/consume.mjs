@@ -1,13 +1,13 @@
-// node consume.mjs FACE-URI NAME [LIFETIME-MS]: one Interest; reports Data, Nack or time-out.
+// node consume.mjs FACE-URI NAME [LIFETIME-MS]: sends one Interest; reports Data, Nack or timeout.
 import { Interest, Nack } from "@ndn/packet";
 import { consume } from "@ndn/endpoint";
 import { connect, report } from "./connect.mjs";
 
 const [uri, name, lifetime = "20000"] = process.argv.slice(2);
 const face = await connect(uri, { register: false });
-// NDNts' own forwarder keeps Nacks from the consumer, so they are observed on the face.
+// NDNts' own forwarder does not pass Nacks to the consumer, so this program observes them on the face.
 let nack;
-// Without it the consumer waits for the end of its Interest's lifetime.
+// Without the abort, the consumer would wait for the end of the Interest's lifetime.
 const answered = new AbortController();
 face.addEventListener?.("down", () => report({ result: "down" }));
 face.fw.addEventListener("pktrx", ({ packet }) => {

@@ -1,5 +1,5 @@
 // node fetch.mjs FACE-URI NAME FILE [SIGNER]: finds the newest version by RDR metadata, fetches the object and verifies
-// every packet with the certificate of the key stem SIGNER, or its digest without SIGNER. Reports the error when that fails.
+// every packet with the certificate of the key stem SIGNER, or by its digest without SIGNER. Reports the error on failure.
 import { writeFile } from "node:fs/promises";
 import { fetch } from "@ndn/segmented-object";
 import { retrieveMetadata } from "@ndn/rdr";
@@ -17,5 +17,5 @@ try {
 } catch (error) {
   report({ error: String(error) });
 }
-// The fetcher's timers would keep the program for another second.
+// End at once: the fetcher's timers would keep the program running for another second.
 process.exit();

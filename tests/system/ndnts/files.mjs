@@ -1,4 +1,4 @@
-// node files.mjs FACE-URI PREFIX DIRECTORY-PATH FILE-PATH OUTPUT: lists a directory of a file server, and fetches a file whole and in part.
+// node files.mjs FACE-URI PREFIX DIRECTORY-PATH FILE-PATH OUTPUT: lists a directory of a file server, and fetches a whole file and a part of it.
 import { writeFile } from "node:fs/promises";
 import { Client } from "@ndn/fileserver";
 import { Name } from "@ndn/packet";
@@ -29,5 +29,5 @@ try {
 } catch (error) {
   report({ error: String(error) });
 }
-// The fetcher's timers would keep the program for another second.
+// End at once: the fetcher's timers would keep the program running for another second.
 process.exit();

@@ -1,4 +1,4 @@
-// node manage.mjs FACE-URI REMOTE: walks through the NFD management protocol as NDNts speaks it and reports each answer.
+// node manage.mjs FACE-URI REMOTE: uses the NFD management protocol with NDNts and reports each response.
 import { Name } from "@ndn/packet";
 import {
   ChannelStatus, CsInfo, FacePersistency, FaceQuery, FaceStatus, GeneralStatus, RibEntry, StrategyChoice,

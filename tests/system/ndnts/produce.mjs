@@ -1,6 +1,6 @@
-// node produce.mjs FACE-URI NAME ZONE SIGNER [ANNOUNCER]: answers Interests under NAME and registers it by commands that
-// SIGNER signs; with ANNOUNCER by rib/announce with a prefix announcement that ANNOUNCER signs. Both are key stems or
-// `digest`. ZONE is localhost, localhop, or default: what NDNts takes for this face.
+// node produce.mjs FACE-URI NAME ZONE SIGNER [ANNOUNCER]: answers Interests under NAME and registers the prefix with commands
+// signed by SIGNER. With ANNOUNCER it uses rib/announce and a prefix announcement signed by ANNOUNCER. Both are key stems or
+// `digest`. ZONE is localhost, localhop, or default, which is NDNts' own choice for this face.
 import { produce } from "@ndn/endpoint";
 import { enableNfdPrefixReg, getPrefix, PrefixAnn } from "@ndn/nfdmgmt";
 import { Data, digestSigning, Name } from "@ndn/packet";

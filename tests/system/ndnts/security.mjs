@@ -34,7 +34,7 @@ async function certificateOf(stem) {
   return Certificate.fromData(Decoder.decode(Buffer.from(text, "base64"), Data));
 }
 
-/** The signer with the key of a stem; `digest` is plain SHA-256. */
+/** Loads the signer with the key of a stem; `digest` is plain SHA-256. */
 export async function load(stem) {
   if (stem === "digest") {
     return digestSigning;

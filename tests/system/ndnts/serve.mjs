@@ -1,5 +1,5 @@
 // node serve.mjs FACE-URI NAME FILE [no-register]: publishes the file as a versioned, segmented object with RDR
-// metadata. Reports its own port where the face is UDP.
+// metadata. Reports its own port if the face is UDP.
 import { readFile } from "node:fs/promises";
 import { BufferChunkSource, serve } from "@ndn/segmented-object";
 import { serveMetadata } from "@ndn/rdr";
