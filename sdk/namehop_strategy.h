@@ -68,7 +68,7 @@ namehop_u64 namehop_decide(struct namehop_context *context);
 #define NAMEHOP_AGAIN 1
 #define NAMEHOP_SUPPRESS 2
 
-/* Returns the set of eligible next hops: not the face of the Interest, and allowed by scope and hop limit. */
+/* Returns the set of eligible next hops: their link is up, scope and hop limit allow them, and the Interest did not come from them. */
 namehop_u64 namehop_eligible(struct namehop_context *context);
 /* Returns the cheapest eligible next hop. Costs less than namehop_eligible. */
 namehop_u64 namehop_first_eligible(struct namehop_context *context);
@@ -91,7 +91,8 @@ namehop_u64 namehop_nack(struct namehop_context *context, namehop_u64 reason);
 #define NAMEHOP_NACK_NO_ROUTE 150
 /* Processes a Nack: informs the downstreams once all upstreams have refused. */
 namehop_u64 namehop_process_nack(struct namehop_context *context);
-/* Calls the program with NAMEHOP_TIMER after this many microseconds, if the Interest is still pending. One timer at a time. */
+/* Calls the program with NAMEHOP_TIMER after this many microseconds, if the Interest is still pending. Only one timer is pending at a
+ * time: further calls have no effect meanwhile. A timer cannot be cancelled. */
 namehop_u64 namehop_timer(struct namehop_context *context, namehop_u64 delay_us);
 /* Returns a random number. */
 namehop_u64 namehop_random(struct namehop_context *context);

@@ -12,7 +12,7 @@ NAMEHOP_PARAMETER(0, "patience", 50, 1, 10000, "how long the first next hop has 
 NAMEHOP_PROGRAM(context)
 {
     if (context->event == NAMEHOP_TIMER) {
-        /* Ignore a timer if the second next hop was already used. */
+        /* A timer cannot be cancelled, so ignore an obsolete one. */
         if (context->interest_scratch[0] != 0) {
             context->interest_scratch[0] = 0;
             namehop_forward(context, namehop_first(namehop_eligible(context) & ~namehop_used(context)));
