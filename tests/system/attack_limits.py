@@ -1,6 +1,6 @@
 """What a router must still do under attack: all thresholds and durations of the attack tests."""
 
-# Minimum share of its exchanges without attack that a well-behaved application must complete under attack.
+# Under attack, a well-behaved application must complete at least this share of the exchanges that it completes without attack.
 KEPT = 0.9
 # Longest time of an operator's command in seconds, including program start: in `make attack-test`, and in `make test`, which also runs
 # where builds and other tests share the CPUs. A command usually takes some hundredths of a second.
@@ -19,7 +19,7 @@ END_SECONDS = 60.0
 # Duration of the attacks in seconds: one alone, all together, all together in `make test`, and the well-behaved applications alone.
 ALONE_SECONDS, TOGETHER_SECONDS, SHORT_SECONDS, PEACE_SECONDS = 2.5, 20, 6, 2
 # Share of the attack rates that `make test` uses. It runs on any host beside other programs, and a router with less CPU time answers fewer
-# exchanges of everybody.
+# exchanges of every application.
 SHORT_RATES = 0.4
 
 # P4Runtime: seconds of each attack in `make attack-test` and in `make test`; longest time of a write, a read and a packet of a connected

@@ -38,8 +38,7 @@ def most_lost(known_s):
 
 
 def holds_with_a_second_next_hop(near, face, second, cut, mend, known_s=KNOWN_S):
-    """Cuts the cheaper next hop while an application sends Interests. Traffic moves to the other next hop, and moves back after the repair.
-    """
+    """Cuts the cheaper next hop while an application sends Interests. Traffic moves to the other next hop, and back after the repair."""
     near.namehop("route", "add", "/x", face, "--cost", "1")
     near.namehop("route", "add", "/x", second, "--cost", "10")
     assert ping(near)["received"] == 20

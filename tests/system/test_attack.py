@@ -1,8 +1,8 @@
 """Floods and other attacks on a router, and the service that its users get meanwhile.
 
-`make test` runs all attacks at once, for some seconds. `make attack-test` also runs each attack alone, for longer; `make attack-test
-ATTACK=slow-readers` runs only that one. The tests need root for network namespaces. Thresholds are in attack_limits; the attacks with their
-rates are in attack_plans.
+`make test` runs all attacks at once, for some seconds. `make attack-test` also runs each attack alone, for longer;
+`make attack-test ATTACK=slow-readers` runs only that one. The tests need root for network namespaces. Thresholds are in attack_limits; the
+attacks with their rates are in attack_plans.
 """
 
 import os

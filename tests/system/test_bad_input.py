@@ -85,7 +85,7 @@ def test_a_bad_packet_is_a_counted_drop_and_its_face_lives_on(router, transport,
         connection = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         connection.connect(("127.0.0.1", router.udp))
         connection.settimeout(PATIENCE)
-    # The router accepts a UDP peer only if its first packet is valid NDN.
+    # The router accepts a peer only if its first packet is NDN.
     connection.send(interest("/before", nonce=os.urandom(4)))
     assert connection.recv(65536)
     before = dropped(router)

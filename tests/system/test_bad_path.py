@@ -15,9 +15,7 @@ NO_CACHE = "[content_store]\ncapacity_packets = 0\n"
 
 @contextmanager
 def relayed(near, far, *limits):
-    """Runs a relay from one router to the other and routes /object through it. Appends the relay's report to the yielded list when it has
-    ended.
-    """
+    """Runs a relay between two routers and routes /object through it. Yields a list, to which it appends the relay's report at the end."""
     command = [PROGRAM, "traffic", "relay", "--to", f"127.0.0.1:{far.udp}", "--json", *limits]
     relay = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     reports = []

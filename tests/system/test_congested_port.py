@@ -92,7 +92,8 @@ def test_a_congested_port_keeps_nobody_else_waiting_and_no_frame_stays_behind(ma
             wait_until(lambda: flood.count > 4000, what="there is a flood")
         # The object alone would take at least 24 s at the rate of the slow port.
         assert loaded < 3 * unloaded + 5, f"{loaded:.2f} s beside a flood, {unloaded:.2f} s without"
-    # Waits for the router's queue and the kernel's queue to drain: 275 bytes per frame at 125,000 bytes per second.
+    # Wait for two queues to drain: the router's, which holds half of the frames that may wait, and the kernel's. Frames have 275 bytes, and
+    # the rate is 125,000 bytes per second.
     sent = lambda: face_to(near, slow_uri)["out_interests"] - drops(near, "send-queue-full")
     wait_until(lambda: slow.received() >= sent(), what="everything that was accepted comes out")
     assert near.json("status")["drops"].get("link", {}).keys() <= {"send-queue-full", "receive-ring-full"}

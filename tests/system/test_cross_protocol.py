@@ -48,9 +48,7 @@ def request(method, target, body):
 
 
 def end_of_elements(text, end):
-    """Returns the end of the first element that ends at or after `end`, if the text is parsed as elements of any type. None if it cannot be
-    parsed.
-    """
+    """Parses the text as elements of any type. Returns the end of the first element that ends at or after `end`, or None on an error."""
     at = 0
     while at < end:
         try:

@@ -108,7 +108,7 @@ def test_changed_bytes_are_never_served(make_router, tmp_path):
                 opened.seek(source.randrange(4096, 4096 + 300 * 5 * 1024))
                 opened.write(source.randbytes(1))
 
-    # While the router runs, and before it starts.
+    # Change bytes while the router runs, and again before it starts.
     spoil(200)
     found, _ = fetch(router, names(300))
     assert 0 < len(found) < 300 and disk(router)["checksum_failures"] > 0

@@ -1,5 +1,4 @@
-"""Failures are never silent: the failure of any part ends the router. Signals end it cleanly at any time, and an unread log does not block
-it.
+"""Failures are never silent: the failure of any part ends the router. Signals end it cleanly at any time. An unread log does not block it.
 """
 
 import os

@@ -1,6 +1,4 @@
-"""A hostile neighbour on a memif link: it lies in its handshake and in the counters and descriptors of its rings, and disconnects at any
-time.
-"""
+"""A hostile neighbour on a memif link: it lies in its handshake and in its rings' counters and descriptors, and disconnects at any time."""
 
 import array
 import fcntl

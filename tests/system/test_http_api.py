@@ -1,4 +1,4 @@
-"""The HTTP API of a running router: it offers everything that the namehop command does, to clients with the token only."""
+"""The HTTP API of a running router: it offers everything that the namehop command does. Changes need the token."""
 
 import http.client
 import json
@@ -141,7 +141,7 @@ def test_names_are_given_to_another_worker(make_router):
         read_element(producer)
         producer.sendall(data(f"/p/q/{worker}"))
         read_element(consumer)
-    # The name started at worker 0 or 1, so one of the two moves changes something.
+    # The name started at worker 0 or 1, so it moves once, in the first or in the second request.
     assert statuses in ([200, 409], [200, 200])
     assert ask(router, "POST", "/ndt/move", {"name": "/p/q", "worker": 2}, token=token_of(router))[0] == 404
     assert len(get(router, "/status")["workers"]) == 2 and isinstance(get(router, "/ndt"), list)

@@ -296,9 +296,7 @@ def segment(uri, addresses, *lines):
 
 @pytest.mark.parametrize("driver", ["dev", "xdp"])
 def test_vlans_with_the_same_addresses_are_different_networks(make_router, tmp_path, driver):
-    """The kernel at the other end has an interface in the VLAN. It answers ARP and neighbour discovery there, and resolves the router's
-    address.
-    """
+    """The kernel at the other end has an interface in the VLAN, answers ARP and neighbour discovery, and resolves the router's address."""
     # One queue at each end, because AF_XDP serves only one queue here.
     with Link(f"nv{os.getpid()}", "numrxqueues", 1, "numtxqueues", 1) as link:
         try_vlans(make_router, link, tmp_path, driver)

@@ -106,9 +106,7 @@ def test_an_interface(make_router, driver, fault):
 
 
 def test_a_tap_interface(make_router):
-    """Sets the interface down. A removed interface is covered by test_tap: the router recreates it at once, but it is no longer part of a
-    bridge.
-    """
+    """Sets the interface down. test_tap covers its removal: the router recreates it at once, but outside of any bridge."""
     namespace = f"elt{os.getpid()}"
     ip("netns", "add", namespace)
     try:

@@ -1,6 +1,4 @@
-"""Next hops whose link is down: Interests take another next hop, or consumers get a Nack at once. The next hop is used again when its link
-is up.
-"""
+"""Next hops whose link is down: Interests take another next hop, or consumers get a Nack at once. A repaired next hop is used again."""
 
 import os
 import time

@@ -34,7 +34,7 @@ def test_an_old_library_meets_an_application_of_today(router, clients, library):
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_token_ends_an_old_library(make_router, clients, library):
-    """Shows that the tests above can fail."""
+    """An old library ends when it receives a PIT token. This shows that the tests above can fail."""
     router = make_router('[faces]\npit_tokens = "on"\n')
     assert clients.start(library, "serve", router.unix_uri, "/old/things")["registered"]
     (got,) = clients.run(library, "consume", router.unix_uri, "/old/things/1", 2000)

@@ -59,7 +59,7 @@ def test_who_listens_to_nobody_else_reaches_other_computers(computers, content, 
     port = int(re.fullmatch(re.escape(uri(scheme, first, "")) + r"(\d+)", face["local_uri"])[1])
     assert len(udp_sockets(link)) == len(before) + 1
 
-    # The face's socket accepts no other peer: neither another program on the far host, nor an Interest.
+    # The face's socket accepts packets only from its peer, not from other programs on the far host.
     family = socket.AF_INET6 if ":" in second else socket.AF_INET
     asks = interest("/far/object").hex()
     script = f"import socket; socket.socket({int(family)}, socket.SOCK_DGRAM).sendto(bytes.fromhex('{asks}'), ('{first}', {port}))"

@@ -113,7 +113,7 @@ def test_groups_share_packets_by_weight_and_change_at_once(switch, wire):
         assert set(chosen(wire, sources[:8])) == {3}
         member(3, address(0x33), "modify")
         assert set(chosen(wire, sources[:8])) == {0x33}
-        # Members and groups in use cannot be deleted, and what does not fit is refused by name.
+        # Members and groups in use cannot be deleted. Each refusal names its reason.
         assert "FAILED_PRECONDITION" in refusal(sh.ActionProfileMember("next_hops")(member_id=3).delete)
         assert "FAILED_PRECONDITION" in refusal(sh.ActionProfileGroup("next_hops")(group_id=7).delete)
         assert "ALREADY_EXISTS" in refusal(lambda: member(3, address(3)))

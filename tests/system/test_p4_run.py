@@ -195,9 +195,7 @@ def has_come(host, last):
 
 
 def check_order(came, first, last):
-    """Checks that every datagram from `first` on has arrived once and in order, and that those of the earlier ones that arrived are in
-    order.
-    """
+    """Checks that all datagrams from `first` on have arrived, and that the received datagrams are in order and without duplicates."""
     for flow in came:
         assert flow == sorted(set(flow)), "in order and once"
         assert [number for number in flow if number >= first] == list(range(first, last))

@@ -13,8 +13,8 @@ from packets import command, interest, read_element, register
 from test_http_api import ask, token_of
 
 STATUS = interest("/localhost/nfd/status/general", can_be_prefix=True, must_be_fresh=True)
-# Header fields that proxies set: nginx in its usual configuration, Caddy, a proxy with the standard `Forwarded` field, a proxy with `Via`,
-# and one that only sets Host.
+# Header fields that proxies set: nginx in its usual configuration, Caddy, HAProxy with `Forwarded`, a proxy with `Via`, and one that only
+# sets Host.
 SHOWN = {
     "nginx": {"X-Real-IP": "203.0.113.7", "X-Forwarded-Proto": "https"},
     "caddy": {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Host": "router.example", "Host": "router.example"},
@@ -26,9 +26,7 @@ SHOWN = {
 
 @contextmanager
 def reverse_proxy(port, fields):
-    """Runs a reverse proxy in front of a port of the router and yields its port. It sets these fields in the request header of each
-    connection.
-    """
+    """Runs a reverse proxy in front of a port of the router, yields its port, and sets these fields in each request header."""
     loop, started = asyncio.new_event_loop(), threading.Event()
     ports = []
 

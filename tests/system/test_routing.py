@@ -1,6 +1,6 @@
 """Routing daemons and gateways: which prefixes the router announces to them.
 
-A program on python-ndn stands in for a daemon. docs/routing.md lists the answers of a real daemon.
+A program on python-ndn stands in for a daemon. docs/routing.md describes the answers of real daemons and was tried with one.
 """
 
 import json

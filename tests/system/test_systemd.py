@@ -115,7 +115,7 @@ def test_the_service_starts_is_ready_restarts_and_stops(machine):
     machine.run("kill", "-9", first)
     machine.wait_for_restart(first)
     assert "/kept" in machine.routes()
-    # Signals for a clean end that systemd did not send: the service restarts.
+    # These signals end the router cleanly. systemd did not send them, so it restarts the service.
     for signal in ("HUP", "TERM"):
         before = machine.property("MainPID")
         machine.run("kill", f"-{signal}", before)

@@ -120,7 +120,7 @@ def test_only_routes_can_be_commanded_from_another_computer(make_router, clients
     steps = ["?faces/create", '{"uri": "udp4://127.0.0.1:9"}', "announce", keys.stranger, "announce", keys.member, *REGISTER]
     assert codes(clients.run("ndnts", "command", router.udp_uri, "localhop", keys.operator, *steps)) == [None, 403, 200, 200]
     assert [route["origin"] for route in routes(router, "/announced")] == ["prefixann"]
-    # Commands under /localhost from a remote host are ignored, whoever signs them.
+    # Commands under /localhost from a remote host are ignored, even with a trusted signature.
     assert codes(clients.run("ndnts", "command", router.udp_uri, "localhost", keys.operator, *UNHEARD)) == [None]
 
 

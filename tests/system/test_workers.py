@@ -110,9 +110,7 @@ def test_a_short_interest_is_answered_whoever_has_its_data(make_router):
 
 @pytest.mark.parametrize("workers", [2, 4])
 def test_every_kind_of_interest_finds_its_data(router):
-    """By name, by prefix and by digest, from the producer and from the cache, whichever worker owns the name. Nacks also reach the
-    consumer.
-    """
+    """By name, prefix and digest, from producer and cache, whichever worker owns the name. Nacks also reach the consumer."""
     (producer, face), (consumer, _) = connect_application(router), connect_application(router)
     router.namehop("route", "add", "/kinds", face)
 

@@ -1,6 +1,4 @@
-"""tokenless.py DEVICE: an Ethernet peer that understands only bare packets and answers every Interest with Data. It ends when it receives a
-PIT token.
-"""
+"""tokenless.py DEVICE: an Ethernet peer that understands only bare packets and answers every Interest with Data. A PIT token ends it."""
 
 import socket
 import sys
