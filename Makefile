@@ -73,11 +73,11 @@ unit-test: setup ## run the tests of every crate, including the short determinis
 model-test: setup ## check all interleavings of small programs on the lock-free tables with a model checker
 	RUSTFLAGS="--cfg loom" cargo test --locked --package namehop-table --lib --target-dir target/loom model_
 
-# The build options are those of the unit tests, so that nothing is compiled twice. Two test processes run in parallel, except for the
-# tests marked `alone`, which need an otherwise idle host and run last.
+# The build options are those of the unit tests, so that nothing is compiled twice. Four test processes run in parallel, because
+# most tests wait for timers and sockets. The tests marked `alone` need an otherwise idle host and run last.
 system-test: setup-test ## test real router processes with NDNts and python-ndn clients (WORKERS=2 for two workers in every router)
 	cargo build --locked --workspace --bins --examples
-	$(SYSTEM_TEST) -m "not alone" --numprocesses 2 --dist loadfile
+	$(SYSTEM_TEST) -m "not alone" --numprocesses 4 --dist loadfile
 	$(SYSTEM_TEST) -m alone
 
 attack-test: setup-test ## attack a router and P4Runtime, as root: each attack alone, and all at once (ATTACK=slow-readers for one attack; also proxies, p4runtime)
