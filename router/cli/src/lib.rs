@@ -26,4 +26,6 @@ mod printable;
 pub mod programs;
 pub mod progress;
 pub mod signing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod units;

@@ -74,6 +74,8 @@ fn whole_command() -> clap::Command {
 
 #[cfg(test)]
 mod tests {
+    use namehop_cli::testing::check_examples;
+
     use super::*;
 
     #[test]
@@ -93,20 +95,8 @@ mod tests {
 
     #[test]
     fn every_command_has_an_example() {
-        fn check(command: &clap::Command, path: &str) {
-            let path = format!("{path} {}", command.get_name());
-            let subcommands: Vec<_> = command.get_subcommands().filter(|sub| sub.get_name() != "help").collect();
-            if subcommands.is_empty() {
-                let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-                assert!(help.contains("namehop "), "{path} has no example");
-                assert!(command.get_about().is_some(), "{path} has no description");
-            }
-            for sub in subcommands {
-                check(sub, &path);
-            }
-        }
         for command in Lab::command().get_subcommands().filter(|command| !command.is_hide_set()) {
-            check(command, "namehop");
+            check_examples(command, "namehop");
         }
     }
 

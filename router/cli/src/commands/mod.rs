@@ -132,6 +132,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+    use crate::testing::check_examples;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -140,19 +141,7 @@ mod tests {
 
     #[test]
     fn every_command_has_an_example() {
-        fn check(command: &clap::Command, path: &str) {
-            let path = format!("{path} {}", command.get_name());
-            let subcommands: Vec<_> = command.get_subcommands().filter(|sub| sub.get_name() != "help").collect();
-            if subcommands.is_empty() {
-                let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-                assert!(help.contains("namehop "), "{path} must show an example");
-                assert!(command.get_about().is_some(), "{path} must describe the command");
-            }
-            for sub in subcommands {
-                check(sub, &path);
-            }
-        }
-        check(&Cli::command(), "");
+        check_examples(&Cli::command(), "");
     }
 
     #[test]
