@@ -8,7 +8,7 @@
 //! | [`run`] | many stores over the same requests, on several cores |
 //! | [`optimum`] | the upper bound of all policies |
 //!
-//! Names are represented by 64-bit hashes. Workloads are those of the load generator (`namehop_traffic::workload`).
+//! Names are represented by 64-bit hashes. The load generator defines the workloads (`namehop_traffic::workload`).
 #![forbid(unsafe_code)]
 
 pub mod optimum;

@@ -1,7 +1,7 @@
 //! Checks translated code against the program before it may run.
 //!
 //! The check decodes the code from its first byte to its last and compares each CPU instruction with the program's
-//! instruction that it belongs to. Code that passes has these properties, whatever the translator did:
+//! instruction that it belongs to. Code that passes has these properties, even if the translator has a fault:
 //! * each jump of the program leads to the start of the code of its target, and all other jumps stay inside the code
 //!   of their own instruction;
 //! * memory is accessed only by the program's loads and stores: one access each, with its base register, offset and

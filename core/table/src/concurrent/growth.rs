@@ -7,7 +7,7 @@ use super::array::{BucketArray, Overflow, index_in, tag_in};
 use crate::pages::PageRequest;
 use crate::{TableError, TableFull};
 
-/// Home buckets whose chains are moved together, so that their cache misses overlap.
+/// Number of home buckets with chains that are moved together, so that their cache misses overlap.
 const GROUP: usize = 16;
 /// Maximum number of entries of a group that are moved together. A group with more is moved one entry at a time,
 /// without overlap.
@@ -26,7 +26,7 @@ pub trait GrowthEntries {
 pub(super) struct Growth {
     array: Box<BucketArray>,
     overflow: Overflow,
-    /// First home bucket of the current array whose chain was not moved yet.
+    /// First home bucket of the current array with a chain that was not moved yet.
     next: usize,
 }
 

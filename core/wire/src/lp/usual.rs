@@ -1,7 +1,7 @@
 //! Fast reading and writing of the usual frames: a bare packet, and a packet with a PIT token.
 //!
 //! Nearly all frames have these shapes, and each passes here once when received and once when sent. Reading assumes
-//! nothing about the frame. The results are exactly those of [`LpPacket`](super::LpPacket) and
+//! nothing about the frame. The results equal the results of [`LpPacket`](super::LpPacket) and
 //! [`LpHeader`](super::LpHeader), which handle all other frames.
 
 use super::PitToken;
