@@ -112,6 +112,7 @@ impl From<ControlResponse> for Failure {
             status_code::GONE => (StatusCode::UNPROCESSABLE_ENTITY, Some("GET /api/v1/faces lists the existing faces")),
             status_code::NOT_ACCEPTABLE | status_code::PREFIX_TOO_LONG => (StatusCode::UNPROCESSABLE_ENTITY, None),
             status_code::TIMEOUT => (StatusCode::GATEWAY_TIMEOUT, None),
+            status_code::INSUFFICIENT_STORAGE => (StatusCode::INSUFFICIENT_STORAGE, None),
             _ => (StatusCode::INTERNAL_SERVER_ERROR, None),
         };
         Failure::new(status, response.text, hint)
