@@ -240,6 +240,8 @@ impl ControlPlane for FakeRouter {
     }
 
     async fn captured(&self, mut take: impl FnMut(&CaptureRecorder)) {
+        // As with real workers, other commands may be handled before the frames arrive.
+        tokio::task::yield_now().await;
         if let Some(recorder) = &mut *self.captured.borrow_mut() {
             take(recorder);
             recorder.clear();

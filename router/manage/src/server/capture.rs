@@ -26,9 +26,13 @@ const PIECE_BYTES: usize = 7_000;
 #[derive(Default)]
 pub(super) struct Captures {
     running: Option<Running>,
+    /// Number of captures that have been started.
+    started: u64,
 }
 
 struct Running {
+    /// Distinguishes this capture from later ones.
+    number: u64,
     /// The part of the stream that was collected last. More is collected only after it was read to its end, so its size
     /// is bounded by the workers' capture buffers.
     part: Vec<u8>,
@@ -43,11 +47,14 @@ impl Running {
         self.begin + self.part.len() as u64
     }
 
-    /// Replaces the current part with frames that the workers have captured, in order of time.
-    fn append(&mut self, mut frames: Vec<CapturedFrame>, lost: u64) {
+    /// Appends frames that the workers have captured, in order of time, after discarding the bytes before the offset
+    /// `read`. Bytes remain only if another request has collected frames at the same time.
+    fn append(&mut self, read: u64, mut frames: Vec<CapturedFrame>, lost: u64) {
         frames.sort_by_key(|frame| frame.unix_ns);
-        self.begin = self.end();
-        self.part.clear();
+        if read == self.end() {
+            self.begin = read;
+            self.part.clear();
+        }
         frames.iter().for_each(|frame| encode_frame(frame, &mut self.part));
         if lost > 0 {
             encode_frame(&CapturedFrame::only_lost(lost), &mut self.part);
@@ -56,6 +63,11 @@ impl Running {
 }
 
 impl Captures {
+    fn start(&mut self, now_ms: u64) {
+        self.started += 1;
+        self.running = Some(Running { number: self.started, part: Vec::new(), begin: 0, taken_ms: now_ms });
+    }
+
     /// Returns the time at which the capture expires if it is not read.
     pub(super) fn next_expiry_ms(&self) -> Option<u64> {
         self.running.as_ref().map(|running| running.taken_ms + ABANDONED_AFTER_MS)
@@ -103,7 +115,7 @@ impl<C: ControlPlane> Management<C> {
             let text = "a capture is running; retry later: an unread capture ends after 10 seconds";
             return ControlResponse::new(status_code::CONFLICT, text);
         }
-        self.captures.borrow_mut().running = Some(Running { part: Vec::new(), begin: 0, taken_ms: self.now_ms() });
+        self.captures.borrow_mut().start(self.now_ms());
         self.due_earlier.notify_one();
         let prefix = parameters.name.clone().unwrap_or_default();
         let snap_bytes = snap_bytes.min(MAX_PACKET_SIZE);
@@ -114,11 +126,11 @@ impl<C: ControlPlane> Management<C> {
     /// Returns the stream from the requested offset, as much as fits.
     async fn take_captured(&self, parameters: ControlParameters) -> ControlResponse {
         let place = parameters.count.unwrap_or(0);
-        let is_at_end = match &mut self.captures.borrow_mut().running {
+        let (number, is_at_end) = match &mut self.captures.borrow_mut().running {
             None => return no_capture(),
             Some(running) => {
                 running.taken_ms = self.now_ms();
-                place == running.end()
+                (running.number, place == running.end())
             }
         };
         let (mut frames, mut lost) = (Vec::new(), 0);
@@ -136,11 +148,13 @@ impl<C: ControlPlane> Management<C> {
             };
             self.control.captured(collect).await;
         }
-        // The capture may have been stopped meanwhile.
+        // The capture may have been stopped meanwhile, and another one started.
         let mut captures = self.captures.borrow_mut();
-        let Some(running) = &mut captures.running else { return no_capture() };
+        let Some(running) = captures.running.as_mut().filter(|running| running.number == number) else {
+            return no_capture();
+        };
         if !frames.is_empty() || lost > 0 {
-            running.append(frames, lost);
+            running.append(place, frames, lost);
         }
         let from = place.checked_sub(running.begin).and_then(|from| usize::try_from(from).ok());
         let Some(rest) = from.and_then(|from| running.part.get(from..)) else {

@@ -105,6 +105,50 @@ fn what_was_lost_is_said() {
 }
 
 #[test]
+fn frames_of_a_capture_do_not_enter_the_next_one() {
+    run(async {
+        let fixture = Fixture::new();
+        assert_eq!(start(&fixture, &request(1_000_000)).await, 200);
+        receive(&fixture, &["/A/1".to_owned()]);
+        let control = ControlParameters { count: Some(0), ..ControlParameters::default() };
+        // While the first capture's frames are collected, it is stopped and another one starts.
+        for (verb, parameters) in
+            [("take", &control), ("stop", &ControlParameters::default()), ("start", &request(1_000_000))]
+        {
+            let interest = signed_command(names::localhost(), "capture", verb, &parameters.to_vec(), &DigestSigner);
+            fixture.give(&interest, APP, verb.as_bytes());
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let mut codes: Vec<_> =
+            fixture.take().into_iter().map(|sent| (sent.token.clone(), sent.response().code)).collect();
+        codes.sort();
+        assert_eq!(codes, [(b"start".to_vec(), 200), (b"stop".to_vec(), 200), (b"take".to_vec(), 404)]);
+        receive(&fixture, &["/A/2".to_owned()]);
+        let frames = take_all(&fixture, &mut CaptureStream::default()).await;
+        assert_eq!(frames.len(), 1, "only the frame of the second capture");
+    });
+}
+
+#[test]
+fn requests_at_the_same_time_lose_no_frames() {
+    run(async {
+        let fixture = Fixture::new();
+        assert_eq!(start(&fixture, &request(1_000_000)).await, 200);
+        receive(&fixture, &["/A/1".to_owned()]);
+        let parameters = ControlParameters { count: Some(0), ..ControlParameters::default() };
+        for token in [b"1", b"2"] {
+            let interest = signed_command(names::localhost(), "capture", "take", &parameters.to_vec(), &DigestSigner);
+            fixture.give(&interest, APP, token);
+        }
+        receive(&fixture, &["/A/2".to_owned()]);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        fixture.sent.borrow_mut().clear();
+        let frames = take_all(&fixture, &mut CaptureStream::default()).await;
+        assert_eq!(frames.len(), 2);
+    });
+}
+
+#[test]
 fn a_capture_ends_when_nobody_reads_it() {
     run(async {
         let fixture = Fixture::new();
