@@ -12,6 +12,15 @@
 //! * [`requests`]: requests of users and programs, as parameters of commands.
 //! * [`views`]: the state of a router as JSON.
 //! * [`testing`]: a router in memory, for tests of the server.
+//! ```
+//! use namehop_manage::nfd::ControlParameters;
+//!
+//! // The parameters of the command that adds a route with cost 10 to face 300.
+//! let name = "/example".parse().ok();
+//! let route = ControlParameters { name, face_id: Some(300), cost: Some(10), ..ControlParameters::default() };
+//! assert_eq!(ControlParameters::decode(&route.to_vec())?, route);
+//! # Ok::<(), namehop_manage::nfd::CodecError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod authentication;

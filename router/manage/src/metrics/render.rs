@@ -299,7 +299,7 @@ fn readvertise(metrics: &mut Metrics<'_>, destinations: &[ReadvertiseStatus]) ->
     )?;
     metrics.family(
         "readvertise_left_out",
-        "Prefixes not announced because there were too many",
+        "Prefixes not announced because the limit on prefixes was reached",
         MetricType::Counter,
         |family| {
             destinations

@@ -5,7 +5,7 @@
 //! rate, because a routing daemon passes each on to the whole network. The number of prefixes is limited as well.
 
 use std::collections::hash_map::RandomState;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::BuildHasher;
 
 use namehop_wire::{Name, NameRef};
@@ -113,7 +113,10 @@ pub(super) struct Announcer {
     allowance_at_ms: u64,
     counters: ReadvertiseCounters,
     last_failure: Option<Failure>,
-    /// True if prefixes were left out.
+    /// Wanted prefixes beyond the limit.
+    left_out: HashSet<Name>,
+    /// True if `left_out` may hold prefixes for which [`take_room_for_more`](Self::take_room_for_more) has not reported
+    /// room.
     is_incomplete: bool,
     random: RandomState,
 }
@@ -131,6 +134,7 @@ impl Announcer {
             allowance_at_ms: 0,
             counters: ReadvertiseCounters::default(),
             last_failure: None,
+            left_out: HashSet::new(),
             is_incomplete: false,
             random: RandomState::new(),
         }
@@ -172,13 +176,14 @@ impl Announcer {
     pub(super) fn want(&mut self, prefix: NameRef<'_>, cost: Option<u64>, now_ms: u64) {
         if !self.entries.contains_key(prefix.value()) {
             if cost.is_none() {
+                self.left_out.remove(prefix.value());
                 return;
             }
             if self.entries.len() >= self.limits.max_prefixes {
-                self.counters.left_out += 1;
-                self.is_incomplete = true;
+                self.leave_out(prefix);
                 return;
             }
+            self.left_out.remove(prefix.value());
             self.entries.insert(prefix.to_owned(), Entry::new());
         }
         let Some(entry) = self.entries.get_mut(prefix.value()) else { return };
@@ -191,6 +196,12 @@ impl Announcer {
         entry.is_refused = false;
         entry.not_before_ms = entry.last_sent_ms.map_or(0, |at_ms| at_ms + HOLD_MS);
         self.plan(prefix, now_ms);
+    }
+
+    /// Counts a prefix beyond the limit, unless it was counted before.
+    fn leave_out(&mut self, prefix: NameRef<'_>) {
+        self.counters.left_out += u64::from(self.left_out.insert(prefix.to_owned()));
+        self.is_incomplete = true;
     }
 
     /// Returns true, once, when there is room for prefixes that were left out. The caller then calls

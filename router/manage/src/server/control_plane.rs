@@ -146,6 +146,9 @@ pub enum DispatchError {
     /// The names were moved less than half a minute ago, and their former worker may have pending Interests.
     #[error("names of this entry were moved less than half a minute ago; retry later")]
     MovedLately,
+    /// A worker has ended, so the router is ending.
+    #[error("the router is stopping")]
+    RouterEnds,
 }
 
 /// A change by command that may have to survive a restart.

@@ -27,6 +27,7 @@ impl<C: ControlPlane> Management<C> {
                 let code = match error {
                     DispatchError::NoSuchWorker => status_code::NOT_FOUND,
                     DispatchError::MovedLately => status_code::CONFLICT,
+                    DispatchError::RouterEnds => status_code::INTERNAL_ERROR,
                 };
                 ControlResponse::new(code, error.to_string())
             }

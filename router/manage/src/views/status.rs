@@ -154,7 +154,7 @@ pub struct ReadvertiseView {
     pub refused_prefixes: u64,
     /// Prefixes still to be withdrawn.
     pub withdrawing_prefixes: u64,
-    /// Prefixes left out because there were too many.
+    /// Prefixes not announced because the limit on prefixes was reached.
     pub left_out_prefixes: u64,
     /// Commands so far, by outcome.
     pub commands: ReadvertiseCommandsView,

@@ -218,6 +218,8 @@ fn prefixes_beyond_the_limit_are_left_out_until_there_is_room() {
         announcer.want(name("/a").append_segment(number).as_ref(), Some(0), 0);
     }
     assert_eq!((announcer.prefix_count(), announcer.counters().left_out), (8, 1));
+    announcer.want(name("/a").append_segment(8).as_ref(), Some(1), 0);
+    assert_eq!(announcer.counters().left_out, 1, "a prefix counts once");
     exchange(&mut announcer, 0, Outcome::Accepted);
     for number in 0..3 {
         assert!(!announcer.take_room_for_more(), "{number} of eight are withdrawn");
