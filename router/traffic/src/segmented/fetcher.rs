@@ -25,9 +25,9 @@ use super::state::{Request, Transfer};
 use super::verification::{Verification, VerificationError};
 use crate::endpoint::{Endpoint, ExpressError, Response};
 
-/// Number of attempts from which a NoRoute Nack fails the segment. Routes come and go, but the fetch does not wait for
-/// a missing one.
-const NO_ROUTE_ATTEMPTS: u32 = 4;
+/// Number of NoRoute Nacks for a segment that fail the fetch. Routes come and go, but the fetch does not wait for a
+/// missing one.
+const MAX_NO_ROUTE_NACKS: u32 = 4;
 /// Delay before a nacked Interest is sent again; doubles with every attempt, up to `MAX_NACK_DELAY`.
 const NACK_DELAY: Duration = Duration::from_millis(50);
 const MAX_NACK_DELAY: Duration = Duration::from_secs(2);
@@ -216,6 +216,8 @@ struct Fetcher<'a, O> {
     transfer: Transfer,
     /// Aborts the wait for a segment in flight, by segment number.
     waits: HashMap<u64, AbortHandle>,
+    /// Number of NoRoute Nacks for each missing segment that got one.
+    no_routes: HashMap<u64, u32>,
     unverified: u64,
     bytes: u64,
 }
@@ -243,10 +245,12 @@ impl<O: Output> Fetcher<'_, O> {
                 // After a Duplicate Nack a new nonce is enough; other reasons need time.
                 let delay = if reason == NackReason::DUPLICATE { Duration::ZERO } else { NACK_DELAY };
                 let attempts = self.transfer.on_nack(now, segment, reason, delay);
-                if let Some(attempts) =
-                    attempts.filter(|&attempts| reason == NackReason::NO_ROUTE && attempts >= NO_ROUTE_ATTEMPTS)
-                {
-                    return Err(FetchError::Segment { segment, error: ExpressError::Nack(reason), attempts });
+                if let Some(attempts) = attempts.filter(|_| reason == NackReason::NO_ROUTE) {
+                    let nacks = self.no_routes.entry(segment).or_insert(0);
+                    *nacks += 1;
+                    if *nacks >= MAX_NO_ROUTE_NACKS {
+                        return Err(FetchError::Segment { segment, error: ExpressError::Nack(reason), attempts });
+                    }
                 }
                 (attempts, ExpressError::Nack(reason))
             }
@@ -275,6 +279,7 @@ impl<O: Output> Fetcher<'_, O> {
         let rtt = response.round_trip_time();
         let arrived = self.transfer.on_data(response.received_at, segment, last, rtt, marked)?;
         if arrived.is_new {
+            self.no_routes.remove(&segment);
             self.bytes += content.len() as u64;
             self.output.take(segment, content)?;
         }
@@ -338,6 +343,7 @@ pub async fn fetch(
         output,
         transfer,
         waits: HashMap::new(),
+        no_routes: HashMap::new(),
         unverified: 0,
         bytes: 0,
     };

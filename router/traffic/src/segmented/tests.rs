@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use namehop_wire::builder::{DataBuilder, InterestBuilder};
@@ -310,6 +311,27 @@ async fn an_absent_object_is_reported_as_what_it_is() {
     for uri in ["/N/v=1", "/N"] {
         let error = get(&hub, uri, &impatient()).await.unwrap_err();
         assert!(matches!(error, FetchError::ProducerNack(_)), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn only_nacks_count_against_a_missing_route() {
+    for (nacks, is_fetched) in [(3, true), (4, false)] {
+        let hub = Loopback::new();
+        let producer = hub.endpoint();
+        let requests = AtomicU32::new(0);
+        producer.produce(&name("/N"), move |request| match requests.fetch_add(1, Ordering::Relaxed) {
+            0..3 => Answer::None,
+            number if number < 3 + nacks => Answer::Nack(NackReason::NO_ROUTE),
+            _ => {
+                let name = request.interest.name.to_owned();
+                let last = name.as_ref().last().expect("a segment");
+                Answer::Data(DataBuilder::new(name.clone()).final_block_id(last).sign(&DigestSigner).unwrap())
+            }
+        });
+        producer.register_route(&name("/N"), &RouteOptions::default()).await.unwrap();
+        let result = get(&hub, "/N/v=1", &FetchOptions { max_attempts: 20, ..impatient() }).await;
+        assert_eq!(result.is_ok(), is_fetched, "{nacks}: {:?}", result.err());
     }
 }
 
