@@ -235,10 +235,11 @@ impl<L: Link> Consumer<L> {
     }
 
     fn receive(&mut self, patience: Duration, is_measuring: impl Fn() -> bool) -> io::Result<()> {
-        let Self { requests, answers, counts, .. } = self;
+        let (mut malformed, mut unsolicited) = (0, 0);
+        let Self { requests, answers, .. } = self;
         let received = self.link.receive(patience, &mut |frame| {
             let Some(scanned) = scan(frame) else {
-                counts.malformed += 1;
+                malformed += 1;
                 return;
             };
             let own = requests.iter().enumerate().find_map(|(pattern, requests)| {
@@ -248,11 +249,15 @@ impl<L: Link> Consumer<L> {
                 let (kind, reason, is_marked) = (scanned.kind, scanned.nack_reason, scanned.is_marked);
                 answers.push(Answer { pattern, sequence, kind, reason, is_marked, bytes: frame.len() });
             } else if scanned.kind != Kind::Interest {
-                counts.unsolicited += 1;
+                unsolicited += 1;
             }
         });
         let received_ns = self.now_ns();
         let count = is_measuring();
+        if count {
+            self.counts.malformed += malformed;
+            self.counts.unsolicited += unsolicited;
+        }
         let mut answers = std::mem::take(&mut self.answers);
         for answer in answers.drain(..) {
             self.take_in(&answer, received_ns, count);
