@@ -155,15 +155,15 @@ impl Balancing {
     ) -> Result<DispatchEntry, DispatchError> {
         let to = u8::try_from(worker).ok().filter(|&to| usize::from(to) < workers.count());
         let to = to.ok_or(DispatchError::NoSuchWorker)?;
-        let (entry, owner) = self.dispatch.entry_of(name.value()).ok_or(DispatchError::NoSuchWorker)?;
+        let (entry, owner) = self.dispatch.entry_of(name.value()).expect("a NameRef holds a valid Name VALUE");
         if self.dispatch.former_owner_of(entry).is_some() && owner != to {
             return Err(DispatchError::MovedLately);
         }
         if owner != to {
             let plan = Plan { moves: vec![EntryMove { entry, to }], divide: None };
-            let moved = self.carry_out(workers, &plan).await;
+            let moved = self.carry_out(workers, &plan).await.map_err(|WorkerGone| DispatchError::RouterEnds)?;
             // Another move may have come first while the new owner erased its Data.
-            if moved.unwrap_or(0) == 0 {
+            if moved == 0 {
                 return Err(DispatchError::MovedLately);
             }
         }
