@@ -1,12 +1,19 @@
 //! The installed service: its memory lock limit and its privileges.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::System;
 
-/// Folders of units, in descending precedence.
-const UNITS: [&str; 4] =
-    ["/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
+/// Folders of units, in descending precedence: systemd.unit(5).
+const UNITS: [&str; 5] = [
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+];
 const UNIT: &str = "namehop.service";
 const PROCESSES: &str = "/sys/fs/cgroup/system.slice/namehop.service/cgroup.procs";
 /// The capability for packet sockets, with which a process uses network interfaces directly: packet(7).
@@ -52,20 +59,17 @@ impl Service {
     }
 }
 
-/// Returns the lines of a unit and of its drop-in files.
+/// Returns the lines of a unit and of its drop-in files, in the order in which systemd reads them: by file name, whatever
+/// their folders. Of files of the same name, only the one in the folder of the highest precedence is read.
 fn settings(system: &System, unit: &str) -> Vec<String> {
-    let mut files = vec![unit.to_owned()];
+    let mut drop_ins = BTreeMap::new();
     for folder in UNITS.iter().rev() {
         let folder = format!("{folder}/{UNIT}.d");
-        files.extend(
-            system
-                .names(&folder)
-                .into_iter()
-                .filter(|name| name.ends_with(".conf"))
-                .map(|name| format!("{folder}/{name}")),
-        );
+        let names = system.names(&folder).into_iter().filter(|name| name.ends_with(".conf"));
+        drop_ins.extend(names.map(|name| (name.clone(), format!("{folder}/{name}"))));
     }
-    let texts = files.iter().filter_map(|file| system.read(file));
+    let files = std::iter::once(unit).chain(drop_ins.values().map(String::as_str));
+    let texts = files.filter_map(|file| system.read(file));
     texts.flat_map(|text| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>()).collect()
 }
 

@@ -217,6 +217,20 @@ fn the_service_is_asked_or_its_unit_read() {
 }
 
 #[test]
+fn drop_in_files_are_read_in_the_order_of_their_names() {
+    let tree = server();
+    tree.file("/usr/lib/systemd/system/namehop.service", "[Service]\nLimitMEMLOCK=64K\n");
+    let limit = || tree.machine().service.expect("installed").memory_lock_bytes;
+    tree.file("/usr/lib/systemd/system/namehop.service.d/90-late.conf", "[Service]\nLimitMEMLOCK=2M\n");
+    tree.file("/etc/systemd/system/namehop.service.d/10-early.conf", "[Service]\nLimitMEMLOCK=1M\n");
+    assert_eq!(limit(), Some(2 << 20), "the last name decides, whatever its folder");
+    tree.file("/run/systemd/system/namehop.service.d/90-late.conf", "[Service]\nLimitMEMLOCK=3M\n");
+    assert_eq!(limit(), Some(3 << 20), "of one name, the folder of higher precedence decides");
+    tree.file("/etc/systemd/system/namehop.service.d/90-late.conf", "");
+    assert_eq!(limit(), Some(1 << 20), "an empty file hides the others of its name");
+}
+
+#[test]
 fn nonsense_in_any_file_makes_nothing_panic() {
     let tree = server();
     tree.file("/proc/net/tcp", "x").file("/proc/net/tcp6", "x").file("/proc/net/ipv6_route", "x");
