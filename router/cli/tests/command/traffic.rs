@@ -179,14 +179,18 @@ fn several_objects_become_files_at_once() {
     assert_eq!(count("interests"), count("data") + losses + count("unneeded"));
     assert!(report["total"]["rtt_p99_ms"].as_f64() >= report["total"]["rtt_p50_ms"].as_f64(), "{report}");
 
-    // A missing object does not prevent other fetches, and leaves no file.
-    std::fs::write(scene.path("nobody"), "from before").unwrap();
+    // A missing object does not prevent other fetches, and an older file of its name stays.
+    std::fs::create_dir(scene.path("into")).unwrap();
+    std::fs::write(scene.path("into").join("nobody"), "older").unwrap();
     let failed = scene.run("traffic fetch /test/one /elsewhere/nobody -C into --json");
     let report: serde_json::Value = serde_json::from_str(&failed.out).unwrap();
     assert!(report["objects"][1]["error"].as_str().unwrap().contains("NoRoute"), "{report}");
     assert!(failed.failed(1).contains("1 of 2 objects"));
-    let left: Vec<_> = std::fs::read_dir(scene.path("into")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left, ["one"]);
+    let mut left: Vec<_> =
+        std::fs::read_dir(scene.path("into")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort_unstable();
+    assert_eq!(left, ["nobody", "one"]);
+    assert_eq!(std::fs::read_to_string(scene.path("into").join("nobody")).unwrap(), "older");
 
     let text = scene.run("traffic fetch /test/one /test/two --discard -q").ok();
     assert!(text.contains("Total") && text.contains("2 objects, 0 failed") && text.contains("99.9%"), "{text}");
@@ -195,6 +199,6 @@ fn several_objects_become_files_at_once() {
     scene.run("traffic fetch /test/...").failed(2);
     scene.run("traffic fetch /elsewhere/nobody").failed(1);
     // The directory is created, unless a file is in the way.
-    assert!(scene.run("traffic fetch /test/one -C nobody/into").failed(1).contains("nobody/into"));
+    assert!(scene.run("traffic fetch /test/one -C two/into").failed(1).contains("two/into"));
     Scene::empty().run("traffic fetch /test/one").failed(3);
 }
