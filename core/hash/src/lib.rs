@@ -12,6 +12,20 @@
 //!
 //! This crate knows nothing of packets. It expects VALUEs that were validated before; for any other bytes it returns
 //! some hash and never fails.
+//!
+//! ```
+//! use namehop_hash::{HashKey, PrefixHashes, hash_name, hash_prefixes};
+//!
+//! // The VALUEs of the names /a/b and /a.
+//! let (name, parent) = (b"\x08\x01a\x08\x01b", b"\x08\x01a");
+//! let key = HashKey::random();
+//! let mut hashes = PrefixHashes::new();
+//! hash_prefixes(&key, name, &mut hashes)?;
+//! assert_eq!((hashes.depth(), hashes.value_bytes(1)), (2, 3));
+//! assert_eq!(hashes.get(1), hash_name(&key, parent));
+//! assert_eq!(hashes.full(), hash_name(&key, name));
+//! # Ok::<(), namehop_hash::TooDeep>(())
+//! ```
 
 mod components;
 mod dispatch;

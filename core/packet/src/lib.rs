@@ -17,6 +17,17 @@
 //!
 //! A buffer has the layout of DPDK's `struct rte_mbuf`, so that ports send and receive it without a copy; this crate
 //! depends on nothing else of DPDK.
+//!
+//! ```
+//! use namehop_packet::BufferPool;
+//!
+//! // A pool of at most ten small and ten large buffers.
+//! let pool = BufferPool::new(10, 10);
+//! let packet = pool.copy_of(b"a packet").expect("the pool has buffers");
+//! assert_eq!((packet.bytes(), pool.in_use()), (&b"a packet"[..], 1));
+//! drop(packet);
+//! assert_eq!(pool.in_use(), 0);
+//! ```
 
 pub mod buffer;
 pub mod checksum;

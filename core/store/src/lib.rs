@@ -28,6 +28,21 @@
 //!
 //! The bytes are for a store with a packet in every slot; the memory for remembered names is counted per packet of
 //! the capacity.
+//!
+//! ```
+//! use namehop_store::{Arrival, CachePolicy, Parameters, Policy, PolicyKind};
+//!
+//! // Two slots, 0 and 1, hold Data whose names have the hashes 100 and 101.
+//! let mut policy = Policy::of(PolicyKind::Lru, &Parameters::new(2, 2))?;
+//! for slot in [0, 1] {
+//!     let arrival = Arrival::fresh(100 + u64::from(slot));
+//!     assert!(policy.admits(&arrival, false));
+//!     policy.admitted(slot, &arrival);
+//! }
+//! policy.hit(0);
+//! assert_eq!(policy.victim(), Some(1), "slot 1 is the least recently used");
+//! # Ok::<(), namehop_table::TableError>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -19,6 +19,21 @@
 //! The tables store indexes, not keys. The caller of a lookup compares the key in the entry; a 32-bit tag beside each
 //! index makes comparisons with the wrong entry rare. Hashes must be well mixed in all 64 bits, and keyed so that
 //! peers cannot choose names that collide.
+//!
+//! ```
+//! use namehop_table::{Arena, BucketTable, PageRequest};
+//!
+//! // Entries in an arena; the table finds their indexes by hash.
+//! let mut entries: Arena<[u8; 8]> = Arena::new(100, PageRequest::Ordinary)?;
+//! let mut table = BucketTable::new(100, PageRequest::Ordinary)?;
+//! let hash = 0x1234_5678_9abc_def0;
+//! let index = entries.allocate().expect("the arena has room");
+//! entries[index] = *b"/example";
+//! table.insert(hash, index).expect("the table has room");
+//! // Entries with another key can have the same tag, so the caller compares the key.
+//! assert_eq!(table.find(hash, |index| &entries[index] == b"/example"), Some(index));
+//! # Ok::<(), namehop_table::TableError>(())
+//! ```
 
 mod arena;
 mod bucket;

@@ -4,6 +4,20 @@
 //! is completely valid: its accessors cannot fail. Building allocates and is meant for applications, tools and
 //! management; the packet path uses [`rewrite_interest`] and [`lp::encode_header`], which write into the caller's
 //! memory.
+//!
+//! ```
+//! use namehop_wire::security::DigestSigner;
+//! use namehop_wire::{Data, DataBuilder, Interest, InterestBuilder, Name};
+//!
+//! let name: Name = "/example/hello".parse()?;
+//! let wire = InterestBuilder::new(name.clone()).must_be_fresh(true).lifetime_ms(4000).build()?;
+//! let interest = Interest::decode(&wire)?;
+//! assert_eq!((interest.name, interest.must_be_fresh), (name.as_ref(), true));
+//!
+//! let wire = DataBuilder::new(name.clone()).content("Hello").freshness_ms(1000).sign(&DigestSigner)?;
+//! assert_eq!(Data::decode(&wire)?.content, b"Hello");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -28,6 +28,20 @@
 //! | `storage` | reading and writing by io_uring, or by threads where that is not allowed |
 //! | `start` | starting and stopping the disk thread |
 //! | `server`, `lateness`, `scan` | the disk thread: requests, faults, a slow disk, the contents after a restart |
+//!
+//! ```
+//! use namehop_disk::{DiskCache, DiskSettings, MIN_CAPACITY_BYTES};
+//! use namehop_hash::HashKey;
+//!
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("cache");
+//! let settings = DiskSettings { path, capacity_bytes: MIN_CAPACITY_BYTES, keep: false, read_timeout_ms: 20 };
+//! // No worker here; a router passes one handle for each of its workers, and gives each engine its tier.
+//! let (cache, tiers) = DiskCache::start(settings, HashKey::random(), Vec::new(), |_| 0)?;
+//! assert!(tiers.is_empty());
+//! cache.stop();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -11,6 +11,15 @@
 //! * [`latency`]: time that packets stay in the router.
 //! * [`wait_watch`]: time that frames wait in receive queues.
 //! * [`log_limit`]: rate limit for log lines that other hosts can cause.
+//! ```
+//! use namehop_face::FaceUri;
+//!
+//! let uri: FaceUri = "udp4://192.0.2.7:6363".parse()?;
+//! assert_eq!(uri.to_string(), "udp4://192.0.2.7:6363");
+//! let error = "udp4://192.0.2.7:99999".parse::<FaceUri>().expect_err("a port has at most 16 bits");
+//! println!("{error}");
+//! # Ok::<(), namehop_face::FaceUriError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod address;

@@ -19,6 +19,17 @@
 //! | [`progress`] | progress reports of long measurements |
 //!
 //! Measurements run on the calling thread unless stated otherwise. Other load on the host distorts the figures.
+//! ```
+//! use namehop_bench::workload::{Workload, WorkloadParameters};
+//!
+//! // Names of seven components for a FIB of 1,000 prefixes.
+//! let workload = Workload::new(WorkloadParameters { prefixes: 1000, ..WorkloadParameters::default() })?;
+//! let (mut name, mut prefix) = (vec![0; workload.name_bytes()], vec![0; workload.prefix_bytes()]);
+//! let name_bytes = workload.write_name(42, &mut name);
+//! let prefix_bytes = workload.write_prefix(workload.prefix_of(42), &mut prefix);
+//! assert!(name[..name_bytes].starts_with(&prefix[..prefix_bytes]));
+//! # Ok::<(), namehop_bench::workload::WorkloadError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "dpdk")]

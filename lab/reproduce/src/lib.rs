@@ -14,6 +14,17 @@
 //! High-speed NDN Forwarding Engine on a Commercial Off-the-shelf Computer" (thesis, Osaka University 2019); Shi,
 //! Pesavento and Benmohamed, "NDN-DPDK: NDN Forwarding at 100 Gbps on Commodity Hardware" (ICN 2020); "Compiler Based
 //! Optimization For Software Packet Processing" (APSys 2017).
+//! ```
+//! use namehop_reproduce::{Context, Instruments, Settings};
+//!
+//! let mut context = Context::new(Settings::default(), Instruments::default(), &|_| {});
+//! for item in context.items() {
+//!     println!("{}: {} ({})", item.id, item.title, item.source);
+//! }
+//! let report = context.run("table-6.1")?;
+//! assert!(!report.rows.is_empty());
+//! # Ok::<(), namehop_reproduce::ReproduceError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod caching;

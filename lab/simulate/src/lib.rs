@@ -9,6 +9,18 @@
 //! | [`optimum`] | the upper bound of all policies |
 //!
 //! Names are represented by 64-bit hashes. The load generator defines the workloads (`namehop_traffic::workload`).
+//! ```
+//! use namehop_simulate::store::store;
+//! use namehop_store::PolicyKind;
+//!
+//! // Two names fit; the least recently used one is evicted.
+//! let mut lru = store(PolicyKind::Lru.into(), 2)?;
+//! let mut hits = Vec::new();
+//! lru.request(&[1, 2, 1, 3, 1, 2], &mut |hit| hits.push(hit));
+//! assert_eq!(hits, [false, false, true, false, true, false]);
+//! assert_eq!(lru.counts().evictions, 2);
+//! # Ok::<(), namehop_table::TableError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod optimum;

@@ -25,6 +25,19 @@
 //! | `supervise` | signals, and ending the router when a part fails |
 //! | `fib_file` | FIB entries from a file |
 //! | [`state`] | the state that survives a restart |
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use namehop_daemon::config::Config;
+//!
+//! let text = "[content_store]\ncapacity_packets = 1000\n";
+//! let config = Config::parse(text, Path::new("namehop.toml"))?;
+//! assert!(config.to_toml().contains("capacity_packets = 1000"));
+//! let error = Config::parse("[content_store]\ncapacity_packets = \"many\"\n", Path::new("namehop.toml")).unwrap_err();
+//! assert!(error.to_string().contains("namehop.toml"));
+//! # Ok::<(), namehop_daemon::config::ConfigError>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

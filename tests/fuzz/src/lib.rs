@@ -2,6 +2,12 @@
 //!
 //! The fuzzer (`make fuzz`) calls them with evolving inputs. The test of this crate calls them with the stored corpus
 //! and a fixed number of its mutations. So every test run repeats the findings of fuzzing.
+//!
+//! ```
+//! for target in namehop_fuzz_checks::TARGETS {
+//!     (target.check)(b"not a packet");
+//! }
+//! ```
 
 #![forbid(unsafe_code)]
 
