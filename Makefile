@@ -17,9 +17,12 @@ SHELL_OF_bash-completion/completions/namehop = bash
 SHELL_OF_zsh/site-functions/_namehop = zsh
 SHELL_OF_fish/vendor_completions.d/namehop.fish = fish
 SYSTEM_TEST = NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q --durations=20 tests/system
+# clippy in place of the compiler, for this project's crates: one build of the tests also runs the lints. cargo clippy sets the same
+# variables.
+LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 PACKET_COST = cargo run --quiet --release --locked --package namehop-bench --no-default-features --example packet_cost --
 
-.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build release run try test check unit-test model-test system-test attack-test link-test fuzz ebpf-test path-table openapi soak results cost-test
+.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build release run try test check style unit-test model-test system-test attack-test link-test fuzz ebpf-test path-table openapi soak results cost-test
 .PHONY: cost-record install uninstall deb deb-test clean
 
 help: ## list the commands
@@ -58,17 +61,19 @@ try: setup ## run lints and quick tests of one crate after an edit (CRATE=engine
 	cargo clippy --manifest-path $(TRIED) --all-targets --locked -- -D warnings
 	cargo test --manifest-path $(TRIED) --locked
 
-test: setup-test check unit-test model-test system-test ## run all checks and tests, as continuous integration does
+test: setup-test style unit-test model-test system-test ## run all checks and tests, as continuous integration does
 
-check: setup ## check formatting, lints, and the dependencies of folders, crates and modules; count roundabout words
-	cargo fmt --all --check
-	scripts/house.py
-	scripts/words.py
+check: style ## check formatting, lints, and the dependencies of folders, crates and modules; count roundabout words
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package namehop --no-default-features --locked -- -D warnings
 
-unit-test: setup ## run the tests of every crate, including the short deterministic fuzz run
-	scripts/unit-tests.py
+style: setup
+	cargo fmt --all --check
+	scripts/house.py
+	scripts/words.py
+
+unit-test: setup ## run the lints and tests of every crate, including the short deterministic fuzz run
+	$(LINTED) scripts/unit-tests.py
 
 model-test: setup ## check all interleavings of small programs on the lock-free tables with a model checker
 	RUSTFLAGS="--cfg loom" cargo test --locked --package namehop-table --lib --target-dir target/loom model_
@@ -76,7 +81,7 @@ model-test: setup ## check all interleavings of small programs on the lock-free 
 # The build options are those of the unit tests, so that nothing is compiled twice. Four test processes run in parallel, because
 # most tests wait for timers and sockets. The tests marked `alone` need an otherwise idle host and run last.
 system-test: setup-test ## test real router processes with NDNts and python-ndn clients (WORKERS=2 for two workers in every router)
-	cargo build --locked --workspace --bins --examples
+	$(LINTED) cargo build --locked --workspace --bins --examples
 	$(SYSTEM_TEST) -m "not alone" --numprocesses 4 --dist loadfile
 	$(SYSTEM_TEST) -m alone
 
