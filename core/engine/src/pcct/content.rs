@@ -6,23 +6,19 @@
 
 use namehop_hash::{PrefixHashes, hash_name};
 use namehop_packet::Timestamp;
-use namehop_store::{Arrival, CachePolicy, Parameters, Policy, PolicyChoice};
+use namehop_store::{CachePolicy, Parameters, Policy, PolicyChoice};
 use namehop_table::{Growth, TableError};
 use namehop_wire::tlv::{Reader, types};
 
 use super::Pcct;
 use super::blocks::{Block, BlockStore};
-use super::entry::{EntryFlags, Selectors};
+use super::entry::Selectors;
 use super::keys::Key;
 use super::prefix_index::PrefixIndex;
-use crate::flow::{BlockClock, FlowBlock};
 use crate::second_tier::SecondTier;
 
 /// Bytes of an implicit digest.
 pub(crate) const DIGEST_BYTES: usize = 32;
-/// Packets evicted by policy to get memory for one new packet, before a whole chunk of memory is cleared.
-const EVICTIONS_FOR_MEMORY: usize = 8;
-
 /// Settings of the Content Store.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ContentConfig {
@@ -42,7 +38,7 @@ pub(crate) struct ContentStore {
     pub(crate) blocks: BlockStore,
     pub(super) policy: Policy,
     /// Number of cached Data packets.
-    entries: usize,
+    pub(super) entries: usize,
     /// Packets inserted, and packets evicted, since the start.
     pub(crate) insertions: u64,
     pub(crate) evictions: u64,
@@ -90,6 +86,12 @@ impl ContentStore {
         self.entries
     }
 
+    /// Returns whether a packet must be evicted before another one is inserted.
+    #[inline]
+    pub(crate) fn is_over_capacity(&self) -> bool {
+        self.len() >= self.capacity
+    }
+
     /// Returns the cache policy.
     pub(crate) fn policy(&self) -> PolicyChoice {
         self.policy.choice()
@@ -112,33 +114,8 @@ impl Query<'_> {
     }
 }
 
-/// Data to be cached.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct NewData<'a> {
-    pub(crate) packet: &'a [u8],
-    /// Hashes of its name; `None` if no prefix of it is indexed.
-    pub(crate) hashes: Option<&'a PrefixHashes>,
-    pub(crate) fresh_until: Timestamp,
-    /// Whether a PIT entry was pending for it.
-    pub(crate) is_solicited: bool,
-    pub(crate) digest: Option<&'a [u8; DIGEST_BYTES]>,
-    /// Whether it was read from the second tier, which still has it.
-    pub(crate) is_from_tier: bool,
-}
-
-/// The result of caching Data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stored {
-    /// The Data is cached.
-    Yes,
-    /// The policy rejected it.
-    Rejected,
-    /// There is no memory for it, or the capacity is 0.
-    NoRoom,
-}
-
 /// Spreads the half hash of a hint over 64 bits, so that it changes both bucket and tag in the prefix index.
-fn spread(delegation_hash: u32) -> u64 {
+pub(super) fn spread(delegation_hash: u32) -> u64 {
     u64::from(delegation_hash) << 32 | u64::from(delegation_hash)
 }
 
@@ -204,116 +181,6 @@ impl Pcct {
         self.content.policy.hit(index);
     }
 
-    /// Caches Data in the entry with its name, and replaces the Data that the entry had.
-    pub(crate) fn store_data(
-        &mut self,
-        index: u32,
-        data: &NewData<'_>,
-        now: Timestamp,
-        clock: &mut impl BlockClock,
-    ) -> Stored {
-        let arrival = Arrival {
-            name_hash: self.entry(index).name_hash,
-            now: now.0,
-            fresh_until: data.fresh_until.0,
-            is_solicited: data.is_solicited,
-        };
-        if self.content.second_tier.is_some() && !data.is_from_tier {
-            self.forget_in_tier(index);
-        }
-        // Data that replaces older Data was admitted already.
-        let replaces = self.entry(index).has_data();
-        if replaces {
-            if self.data(index) == data.packet {
-                let entry = self.entry_mut(index);
-                entry.fresh_until = data.fresh_until;
-                self.content.policy.refreshed(index, &arrival);
-                self.index_prefixes(index, data.hashes, now);
-                return Stored::Yes;
-            }
-            self.drop_data(index);
-        }
-        if self.content.capacity == 0 {
-            return Stored::NoRoom;
-        }
-        if self.content.policy.expects() && !replaces {
-            let is_full = self.content.is_full();
-            let admits = self.content.policy.admits(&arrival, is_full);
-            clock.lap(FlowBlock::Admission);
-            if !admits {
-                if self.content.second_tier.is_some() {
-                    self.offer_rejected_to_tier(index, data);
-                }
-                return Stored::Rejected;
-            }
-        }
-        // Evicts one packet for the new one, and another while the store holds more than a lowered capacity.
-        for _ in 0..2 {
-            if self.content.len() >= self.content.capacity {
-                let victim = self.content.policy.evict();
-                clock.lap(FlowBlock::Eviction);
-                self.give_up_data(victim);
-            }
-        }
-        let length = data.packet.len() + data.digest.map_or(0, |digest| digest.len());
-        let Some(block) = self.allocate_for_data(length) else {
-            return Stored::NoRoom;
-        };
-        let (packet, digest) = self.content.blocks.bytes_mut(block, length).split_at_mut(data.packet.len());
-        packet.copy_from_slice(data.packet);
-        if let Some(known) = data.digest {
-            digest.copy_from_slice(known);
-        }
-        let entry = self.entry_mut(index);
-        entry.data = block;
-        entry.data_bytes = data.packet.len() as u16;
-        entry.flags.set(EntryFlags::DIGEST_KNOWN, data.digest.is_some());
-        entry.fresh_until = data.fresh_until;
-        self.content.policy.admitted(index, &arrival);
-        self.content.entries += 1;
-        self.content.insertions += u64::from(!replaces);
-        self.index_prefixes(index, data.hashes, now);
-        clock.lap(FlowBlock::StoreInsertion);
-        Stored::Yes
-    }
-
-    fn index_prefixes(&mut self, index: u32, hashes: Option<&PrefixHashes>, now: Timestamp) {
-        let Some(hashes) = hashes else { return };
-        let delegation_hash = spread(self.entry(index).delegation_hash);
-        self.content.index.start(now);
-        for depth in 1..hashes.depth() {
-            if self.content.index.is_wanted(depth, now) {
-                self.content.index.insert(hashes.get(depth) ^ delegation_hash, index);
-            }
-        }
-    }
-
-    fn allocate_for_data(&mut self, bytes: usize) -> Option<Block> {
-        for _ in 0..EVICTIONS_FOR_MEMORY {
-            if let Some(block) = self.content.blocks.allocate(bytes) {
-                return Some(block);
-            }
-            if !self.evict_data() {
-                break;
-            }
-        }
-        // The last eviction may have freed enough.
-        if let Some(block) = self.content.blocks.allocate(bytes) {
-            return Some(block);
-        }
-        // Other packet sizes hold the memory: clear one chunk of it.
-        let mut starved = std::mem::take(&mut self.starved);
-        starved.clear();
-        starved.extend(self.content.blocks.starved_chunk());
-        for &block in &starved {
-            if let Some(owner) = self.owner_of_data(block) {
-                self.remove_data(owner);
-            }
-        }
-        self.starved = starved;
-        self.content.blocks.allocate(bytes)
-    }
-
     /// Returns the entry of the cached Data in a block, found by the name in the Data.
     pub(super) fn owner_of_data(&self, block: Block) -> Option<u32> {
         let mut packet = Reader::new(self.content.blocks.all_bytes(block));
@@ -325,13 +192,13 @@ impl Pcct {
 
     /// Evicts the packet that the policy chooses. Returns `false` if the store is empty.
     pub(super) fn evict_data(&mut self) -> bool {
-        let victim = self.content.policy.evict();
+        let victim = self.choose_victim();
         self.give_up_data(victim)
     }
 
     /// Removes the policy's victim. Returns `false` if there is none.
     #[inline]
-    fn give_up_data(&mut self, victim: Option<u32>) -> bool {
+    pub(crate) fn give_up_data(&mut self, victim: Option<u32>) -> bool {
         let Some(victim) = victim else { return false };
         if self.content.second_tier.is_some() {
             self.offer_to_tier(victim);
@@ -349,7 +216,7 @@ impl Pcct {
     }
 
     /// Removes the Data of an entry, if it has any, for a reason other than eviction.
-    fn drop_data(&mut self, index: u32) {
+    pub(super) fn drop_data(&mut self, index: u32) {
         if self.release_data(index) {
             self.content.policy.removed(index);
         }

@@ -10,7 +10,7 @@
 //! | `keys` | lookup, insertion and removal of entries |
 //! | `slots` | PIT slots: opening, closing, timers, finding the ones that Data satisfies |
 //! | `records`, `chain` | downstream and upstream records of a slot |
-//! | `content`, `content_settings`, `data_digest`, `erasure`, `prefix_index`, `second_tier` | the Content Store |
+//! | `content`, `insertion`, `content_settings`, `data_digest`, `erasure`, `prefix_index`, `second_tier` | the Content Store |
 //! | `digest_names` | names of Data that Interests request by digest |
 //! | `prefetch` | prefetches |
 //! | `blocks` | memory for Data, long names, copies of Interests |
@@ -30,6 +30,7 @@ mod data_digest;
 mod digest_names;
 pub(crate) mod entry;
 pub(crate) mod erasure;
+pub(crate) mod insertion;
 pub(crate) mod keys;
 pub(crate) mod memory;
 mod pit_queue;

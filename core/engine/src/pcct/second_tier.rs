@@ -5,7 +5,7 @@
 //! name. Data under `/localhost` is not stored either, because it is valid only for the current run of this host.
 
 use super::Pcct;
-use super::content::NewData;
+use super::insertion::NewData;
 use crate::scope::NameScope;
 
 impl Pcct {

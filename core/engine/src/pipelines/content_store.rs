@@ -9,9 +9,9 @@ use namehop_wire::MAX_PACKET_SIZE;
 
 use crate::engine::config::UnsolicitedPolicy;
 use crate::engine::core::{Core, names_digest};
-use crate::flow::Untimed;
 use crate::pcct::PitRef;
-use crate::pcct::content::{DIGEST_BYTES, NewData, Stored};
+use crate::pcct::content::DIGEST_BYTES;
+use crate::pcct::insertion::{NewData, Stored};
 use crate::pcct::keys::{Key, NoEntry};
 use crate::trace::TraceStep;
 
@@ -126,7 +126,7 @@ impl Core {
                     digest: data.digest,
                     is_from_tier: data.is_from_tier,
                 };
-                let stored = self.pcct.store_data(entry, &new, now, &mut Untimed);
+                let stored = self.pcct.store_data(entry, &new, now);
                 if stored != Stored::Yes {
                     self.pcct.free_if_unused(entry);
                 }

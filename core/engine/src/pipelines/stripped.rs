@@ -4,17 +4,19 @@
 //! nonces, HopLimits, scopes, limits on names, strategies, out-records and timers: a PIT entry without Data stays until
 //! the PIT is full. The order of the steps is that of Takemasa (thesis, 2019, section 3 and figure 4.2).
 
+use std::ops::ControlFlow;
+
 use namehop_packet::{DropReason, Incoming, LinkFields, Outgoing, PacketKind, Stamp, Timestamp};
 use namehop_wire::lp::PitToken;
 
 use super::outgoing_data::DataSource;
 use crate::engine::Engine;
 use crate::flow::{BlockClock, FlowBlock};
-use crate::pcct::content::NewData;
+use crate::pcct::insertion::{EVICTIONS_PER_INSERTION, NewData, Stored};
 use crate::pcct::entry::{LIFETIME_ABSENT, Selectors};
 use crate::pcct::keys::Key;
 use crate::pcct::record::PendingHopLimit;
-use crate::pcct::{Arrival, NoRoom};
+use crate::pcct::{Arrival, NoRoom, Pcct};
 use crate::schedule::{Prepared, Schedule};
 
 /// Names match exactly, and Data never becomes stale.
@@ -137,7 +139,7 @@ impl<S: Schedule> Engine<S> {
                 digest: None,
                 is_from_tier: false,
             };
-            let stored = core.pcct.store_data(entry, &new, now, clock);
+            let stored = store(&mut core.pcct, entry, &new, now, clock);
             core.counters.note_stored(stored);
         }
 
@@ -163,4 +165,32 @@ impl<S: Schedule> Engine<S> {
         clock.lap(FlowBlock::PitRemoval);
         Ok(())
     }
+}
+
+/// Caches Data as [`Pcct::store_data`], and times the parts.
+#[inline(always)]
+fn store(pcct: &mut Pcct, entry: u32, data: &NewData<'_>, now: Timestamp, clock: &mut impl BlockClock) -> Stored {
+    let candidate = match pcct.offer_data(entry, data, now) {
+        ControlFlow::Continue(candidate) => candidate,
+        ControlFlow::Break(stored) => return stored,
+    };
+    if pcct.needs_decision(&candidate) {
+        let is_admitted = pcct.admits_candidate(&candidate);
+        clock.lap(FlowBlock::Admission);
+        if !is_admitted {
+            return pcct.reject_candidate(&candidate);
+        }
+    }
+    for _ in 0..EVICTIONS_PER_INSERTION {
+        if pcct.content.is_over_capacity() {
+            let victim = pcct.choose_victim();
+            clock.lap(FlowBlock::Eviction);
+            pcct.give_up_data(victim);
+        }
+    }
+    let stored = pcct.insert_candidate(&candidate);
+    if stored == Stored::Yes {
+        clock.lap(FlowBlock::StoreInsertion);
+    }
+    stored
 }

@@ -1,0 +1,204 @@
+//! Insertion of Data into the Content Store, in parts.
+//!
+//! The router calls [`Pcct::store_data`], which does all of them. Measurements call the parts, to time each.
+
+use std::ops::ControlFlow;
+
+use namehop_hash::PrefixHashes;
+use namehop_packet::Timestamp;
+use namehop_store::{Arrival, CachePolicy};
+
+use super::Pcct;
+use super::blocks::Block;
+use super::content::{DIGEST_BYTES, spread};
+use super::entry::EntryFlags;
+
+/// Maximum number of packets evicted for a new one: one for its place, and another while the store holds more than a
+/// lowered capacity.
+pub(crate) const EVICTIONS_PER_INSERTION: usize = 2;
+/// Packets evicted by policy to get memory for one new packet, before a whole chunk of memory is cleared.
+const EVICTIONS_FOR_MEMORY: usize = 8;
+
+/// Data to be cached.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewData<'a> {
+    pub(crate) packet: &'a [u8],
+    /// Hashes of its name; `None` if no prefix of it is indexed.
+    pub(crate) hashes: Option<&'a PrefixHashes>,
+    pub(crate) fresh_until: Timestamp,
+    /// Whether a PIT entry was pending for it.
+    pub(crate) is_solicited: bool,
+    pub(crate) digest: Option<&'a [u8; DIGEST_BYTES]>,
+    /// Whether it was read from the second tier, which still has it.
+    pub(crate) is_from_tier: bool,
+}
+
+/// Data between the parts of [`Pcct::store_data`].
+#[derive(Debug)]
+pub(crate) struct Candidate<'a> {
+    /// The entry that will hold it.
+    index: u32,
+    data: &'a NewData<'a>,
+    arrival: Arrival,
+    /// Whether it replaces older Data of the entry.
+    replaces: bool,
+    now: Timestamp,
+}
+
+/// The result of caching Data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stored {
+    /// The Data is cached.
+    Yes,
+    /// The policy rejected it.
+    Rejected,
+    /// There is no memory for it, or the capacity is 0.
+    NoRoom,
+}
+
+impl Pcct {
+    /// Caches Data in the entry with its name, and replaces the Data that the entry had.
+    pub(crate) fn store_data(&mut self, index: u32, data: &NewData<'_>, now: Timestamp) -> Stored {
+        let candidate = match self.offer_data(index, data, now) {
+            ControlFlow::Continue(candidate) => candidate,
+            ControlFlow::Break(stored) => return stored,
+        };
+        if self.needs_decision(&candidate) && !self.admits_candidate(&candidate) {
+            return self.reject_candidate(&candidate);
+        }
+        for _ in 0..EVICTIONS_PER_INSERTION {
+            if self.content.is_over_capacity() {
+                let victim = self.choose_victim();
+                self.give_up_data(victim);
+            }
+        }
+        self.insert_candidate(&candidate)
+    }
+
+    /// First part of [`store_data`](Self::store_data): removes older Data of the entry. The result is final if the
+    /// entry has the same Data already, or if nothing is cached.
+    #[inline(always)]
+    pub(crate) fn offer_data<'a>(
+        &mut self,
+        index: u32,
+        data: &'a NewData<'a>,
+        now: Timestamp,
+    ) -> ControlFlow<Stored, Candidate<'a>> {
+        let arrival = Arrival {
+            name_hash: self.entry(index).name_hash,
+            now: now.0,
+            fresh_until: data.fresh_until.0,
+            is_solicited: data.is_solicited,
+        };
+        if self.content.second_tier.is_some() && !data.is_from_tier {
+            self.forget_in_tier(index);
+        }
+        // Data that replaces older Data was admitted already.
+        let replaces = self.entry(index).has_data();
+        if replaces {
+            if self.data(index) == data.packet {
+                let entry = self.entry_mut(index);
+                entry.fresh_until = data.fresh_until;
+                self.content.policy.refreshed(index, &arrival);
+                self.index_prefixes(index, data.hashes, now);
+                return ControlFlow::Break(Stored::Yes);
+            }
+            self.drop_data(index);
+        }
+        if self.content.capacity == 0 {
+            return ControlFlow::Break(Stored::NoRoom);
+        }
+        ControlFlow::Continue(Candidate { index, data, arrival, replaces, now })
+    }
+
+    /// Returns whether the policy decides on the admission of this Data; otherwise it is admitted.
+    #[inline(always)]
+    pub(crate) fn needs_decision(&self, candidate: &Candidate<'_>) -> bool {
+        self.content.policy.expects() && !candidate.replaces
+    }
+
+    /// Has the policy decide on the admission.
+    #[inline(always)]
+    pub(crate) fn admits_candidate(&mut self, candidate: &Candidate<'_>) -> bool {
+        let is_full = self.content.is_full();
+        self.content.policy.admits(&candidate.arrival, is_full)
+    }
+
+    /// Ends the insertion of Data that the policy rejected.
+    #[inline(always)]
+    pub(crate) fn reject_candidate(&mut self, candidate: &Candidate<'_>) -> Stored {
+        if self.content.second_tier.is_some() {
+            self.offer_rejected_to_tier(candidate.index, candidate.data);
+        }
+        Stored::Rejected
+    }
+
+    /// Has the policy choose the Data to evict; `None` if nothing is cached. The victim must then be passed to
+    /// [`give_up_data`](Self::give_up_data).
+    #[inline(always)]
+    pub(crate) fn choose_victim(&mut self) -> Option<u32> {
+        self.content.policy.evict()
+    }
+
+    /// Last part of [`store_data`](Self::store_data): copies the Data into the store.
+    #[inline(always)]
+    pub(crate) fn insert_candidate(&mut self, candidate: &Candidate<'_>) -> Stored {
+        let Candidate { index, data, arrival, replaces, now } = candidate;
+        let length = data.packet.len() + data.digest.map_or(0, |digest| digest.len());
+        let Some(block) = self.allocate_for_data(length) else {
+            return Stored::NoRoom;
+        };
+        let (packet, digest) = self.content.blocks.bytes_mut(block, length).split_at_mut(data.packet.len());
+        packet.copy_from_slice(data.packet);
+        if let Some(known) = data.digest {
+            digest.copy_from_slice(known);
+        }
+        let entry = self.entry_mut(*index);
+        entry.data = block;
+        entry.data_bytes = data.packet.len() as u16;
+        entry.flags.set(EntryFlags::DIGEST_KNOWN, data.digest.is_some());
+        entry.fresh_until = data.fresh_until;
+        self.content.policy.admitted(*index, arrival);
+        self.content.entries += 1;
+        self.content.insertions += u64::from(!replaces);
+        self.index_prefixes(*index, data.hashes, *now);
+        Stored::Yes
+    }
+
+    fn index_prefixes(&mut self, index: u32, hashes: Option<&PrefixHashes>, now: Timestamp) {
+        let Some(hashes) = hashes else { return };
+        let delegation_hash = spread(self.entry(index).delegation_hash);
+        self.content.index.start(now);
+        for depth in 1..hashes.depth() {
+            if self.content.index.is_wanted(depth, now) {
+                self.content.index.insert(hashes.get(depth) ^ delegation_hash, index);
+            }
+        }
+    }
+
+    fn allocate_for_data(&mut self, bytes: usize) -> Option<Block> {
+        for _ in 0..EVICTIONS_FOR_MEMORY {
+            if let Some(block) = self.content.blocks.allocate(bytes) {
+                return Some(block);
+            }
+            if !self.evict_data() {
+                break;
+            }
+        }
+        // The last eviction may have freed enough.
+        if let Some(block) = self.content.blocks.allocate(bytes) {
+            return Some(block);
+        }
+        // Other packet sizes hold the memory: clear one chunk of it.
+        let mut starved = std::mem::take(&mut self.starved);
+        starved.clear();
+        starved.extend(self.content.blocks.starved_chunk());
+        for &block in &starved {
+            if let Some(owner) = self.owner_of_data(block) {
+                self.remove_data(owner);
+            }
+        }
+        self.starved = starved;
+        self.content.blocks.allocate(bytes)
+    }
+}
