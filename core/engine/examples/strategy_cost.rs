@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use namehop_engine::engine::CsConfig;
 use namehop_engine::fib::{FibWriter, NextHop};
-use namehop_engine::schedule::Burst;
 use namehop_engine::strategy::{StrategyInstance, StrategyProgram, StrategyRegistry, registry};
 use namehop_engine::{Engine, EngineConfig};
 use namehop_hash::HashKey;
@@ -32,7 +31,7 @@ const ROUNDS: usize = 16;
 const RUNS: usize = 15;
 
 struct Load {
-    engine: Engine<Burst>,
+    engine: Engine,
     pool: BufferPool,
     _fib: FibWriter<StrategyInstance>,
     now: Timestamp,

@@ -10,13 +10,13 @@
 //! | [`dispatch`] | which worker a packet belongs to |
 //! | `parse` | decoding of packets |
 //! | [`schedule`] | the stages of a burst: what is hashed and prefetched ahead of the packets |
+//! | [`tables`] | the tables step by step, for simpler paths than the pipelines |
 //! | `pipelines` | forwarding pipelines, one file per kind of packet |
 //! | `pcct` | PIT and Content Store in one table |
 //! | [`fib`] | next hops and strategies by prefix, shared by all workers |
 //! | [`strategy`] | forwarding strategies and their measurements |
 //! | [`dead_nonce_list`], [`timer`] | detection of looping Interests; the timer wheel |
 //! | [`trace`] | decisions about single packets, traced on an operator's request |
-//! | [`flow`] | a clock for the blocks of the published packet flow |
 //! | [`second_tier`] | interface of a second tier of the Content Store, which a disk implements |
 //! | `scope` | scope prefixes: `/localhost`, `/localhop` |
 //! | [`counters`] | packet counters, with drops by reason |
@@ -26,7 +26,6 @@ pub mod dead_nonce_list;
 pub mod dispatch;
 pub mod engine;
 pub mod fib;
-pub mod flow;
 mod parse;
 mod pcct;
 mod pipelines;
@@ -34,6 +33,7 @@ pub mod schedule;
 mod scope;
 pub mod second_tier;
 pub mod strategy;
+pub mod tables;
 pub mod timer;
 pub mod trace;
 

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use namehop_engine::flow::{BlockTicks, FlowBlock};
-use namehop_engine::schedule::ScheduleKind;
+use namehop_orders::{BlockTicks, FlowBlock, ScheduleKind};
 use namehop_store::PolicyKind;
 use namehop_traffic::workload::WorkloadShape;
 use serde::{Serialize, Serializer};

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use namehop_engine::schedule::ScheduleKind;
+use namehop_orders::ScheduleKind;
 use namehop_store::PolicyKind;
 use serde::{Serialize, Serializer};
 

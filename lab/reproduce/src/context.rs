@@ -4,7 +4,7 @@ use namehop_bench::machine::Machine;
 use namehop_bench::measurements::EngineMeasurements;
 use namehop_bench::progress::{OnProgress, Progress};
 use namehop_bench::sweep::{Sweep, SweepFigures, SweepMeasurements};
-use namehop_engine::schedule::ScheduleKind;
+use namehop_orders::ScheduleKind;
 use namehop_simulate::run::{Outcome, Plan, Source, run};
 use namehop_table::table_memory_by_pages;
 use namehop_traffic::workload::{Workload, WorkloadShape};

@@ -1,9 +1,9 @@
 //! Figures about whole packets: schedules compared, on one thread and on many.
 
 use namehop_bench::schedule::PacketKind;
-use namehop_engine::schedule::ScheduleKind;
 use namehop_model::prefetch::{after_reductions, reduction_percent};
 use namehop_model::throughput::{Computer, Cost, threads_at_memory_bound};
+use namehop_orders::ScheduleKind;
 
 use crate::context::{Context, ManyWorkers, count};
 use crate::measured::Measured;

@@ -1,7 +1,7 @@
 //! Tables about whole packets: cycles, memory traffic, stages of the pipeline, threads.
 
 use namehop_bench::schedule::PacketKind;
-use namehop_engine::schedule::ScheduleKind;
+use namehop_orders::ScheduleKind;
 use namehop_table::prefetch::CACHE_LINE_BYTES;
 
 use crate::context::{Context, ManyWorkers, count};

@@ -51,7 +51,7 @@ use std::time::Duration;
 use namehop_bench::lpm::LpmError;
 use namehop_bench::memory::{MemoryError, MemoryOptions};
 use namehop_bench::workload::{WorkloadError, WorkloadParameters};
-use namehop_engine::schedule::ScheduleKind;
+use namehop_orders::ScheduleKind;
 use namehop_simulate::run::SimulationError;
 
 pub use context::{Context, Instruments};

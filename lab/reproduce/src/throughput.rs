@@ -1,8 +1,8 @@
 //! The upper bound of the forwarding rate, for the papers' hosts and for this one.
 
 use namehop_bench::schedule::PacketKind;
-use namehop_engine::schedule::ScheduleKind;
 use namehop_model::throughput::{Bottleneck, Computer, Cost, PacketCosts};
+use namehop_orders::ScheduleKind;
 use namehop_table::prefetch::CACHE_LINE_BYTES;
 
 use crate::context::{Context, ManyWorkers};

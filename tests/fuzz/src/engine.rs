@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use namehop_engine::engine::{CsConfig, Engine, EngineConfig, UnsolicitedPolicy};
 use namehop_engine::fib::{FibWriter, NextHop};
-use namehop_engine::schedule::{BucketPrefetch, Burst, Naive, PreHash, Schedule, Speculative};
 use namehop_engine::strategy::{STRATEGIES, StrategyInstance};
 use namehop_hash::HashKey;
+use namehop_orders::{Order, PathKind, ScheduleKind};
 use namehop_packet::{
     BufferPool, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Outgoing, PacketKind, Timestamp,
 };
@@ -50,17 +50,11 @@ pub fn engine_with_all_schedules(bytes: &[u8]) {
     compare(bytes, &OTHERS);
 }
 
-type Run = fn(&mut Routes, &[u8]) -> Vec<u8>;
-
 /// The schedules that are compared with the router's.
-const OTHERS: [(&str, Run); 4] = [
-    ("naive", run::<Naive>),
-    ("bucket-prefetch", run::<BucketPrefetch>),
-    ("pre-hash", run::<PreHash>),
-    ("speculative", run::<Speculative>),
-];
+const OTHERS: [ScheduleKind; 4] =
+    [ScheduleKind::Naive, ScheduleKind::BucketPrefetch, ScheduleKind::PreHash, ScheduleKind::Speculative];
 
-fn compare(bytes: &[u8], others: &[(&str, Run)]) {
+fn compare(bytes: &[u8], others: &[ScheduleKind]) {
     thread_local!(static ROUTES: RefCell<Option<Routes>> = const { RefCell::new(None) });
     ROUTES.with_borrow_mut(|routes| {
         let routes = routes.get_or_insert_with(|| {
@@ -68,15 +62,15 @@ fn compare(bytes: &[u8], others: &[(&str, Run)]) {
             HugePages::Off.use_from_now_on();
             Routes::new()
         });
-        let sent = run::<Burst>(routes, bytes);
-        for (other, run) in others {
-            assert!(sent == run(routes, bytes), "burst and {other} differ");
+        let sent = run(routes, bytes, ScheduleKind::Burst);
+        for &other in others {
+            assert!(sent == run(routes, bytes, other), "burst and {other} differ");
         }
     });
 }
 
-/// Runs the events and returns all bytes that the engine sends.
-fn run<S: Schedule>(routes: &mut Routes, bytes: &[u8]) -> Vec<u8> {
+/// Runs the events in this order, and returns all bytes that the engine sends.
+fn run(routes: &mut Routes, bytes: &[u8], kind: ScheduleKind) -> Vec<u8> {
     let mut sent = Vec::new();
     let pool = BufferPool::new(256, 64);
     let fib = &mut routes.fib;
@@ -94,7 +88,8 @@ fn run<S: Schedule>(routes: &mut Routes, bytes: &[u8]) -> Vec<u8> {
         lookahead: 3,
         ..EngineConfig::default()
     };
-    let mut engine = Engine::<S>::new(config, fib.reader(), pool.clone(), KEY).expect("small tables fit");
+    let mut order = Order::new(kind, PathKind::Whole);
+    let mut engine = Engine::new(config, fib.reader(), pool.clone(), KEY).expect("small tables fit");
     FACES.iter().for_each(|face| engine.set_face(*face));
     let mut now = Timestamp(0);
     let (mut burst, mut out) = (Vec::new(), Vec::new());
@@ -107,12 +102,12 @@ fn run<S: Schedule>(routes: &mut Routes, bytes: &[u8]) -> Vec<u8> {
                 }
                 // Half of the packets are held back, so that bursts arise.
                 if kind & 8 == 0 {
-                    engine.process(now, &mut burst, &mut out);
+                    order.process(&mut engine, now, &mut burst, &mut out);
                 }
             }
             12 | 13 => {
                 now = now + Duration::from_millis(bytes.len() as u64 * 10);
-                engine.process(now, &mut burst, &mut out);
+                order.process(&mut engine, now, &mut burst, &mut out);
             }
             14 if kind & 8 != 0 => {
                 let is_up = engine.is_face_up(FACES[which].id) == Some(false);
@@ -136,7 +131,7 @@ fn run<S: Schedule>(routes: &mut Routes, bytes: &[u8]) -> Vec<u8> {
     // All pending state must end within the longest lifetime.
     for _ in 0..4 {
         now = now + Duration::from_secs(11);
-        engine.process(now, &mut burst, &mut out);
+        order.process(&mut engine, now, &mut burst, &mut out);
         check_outgoing(&mut out, &mut sent);
     }
     assert!(engine.is_idle(), "something is pending for ever");

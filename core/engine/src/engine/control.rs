@@ -9,7 +9,6 @@ use super::cs_counters::CsCounters;
 use super::{CsErasure, Engine};
 use crate::counters::EngineCounters;
 use crate::pcct::content::ContentStore;
-use crate::schedule::Schedule;
 use crate::second_tier::TierReport;
 use crate::trace::TraceRequest;
 
@@ -18,7 +17,7 @@ const ENTRIES_PER_ERASE: usize = 8_192;
 /// Cached Data packets that one call of [`Engine::cs_settle`] moves or evicts. Each costs several memory accesses.
 const PACKETS_PER_SETTLING: usize = 256;
 
-impl<S: Schedule> Engine<S> {
+impl Engine {
     /// Adds a face or updates it. If the face goes down, the Interests pending on it are retried in the next calls of
     /// [`advance`](Self::advance), or answered with a Nack.
     pub fn set_face(&mut self, info: FaceInfo) {

@@ -13,7 +13,6 @@ use super::Engine;
 use super::core::Core;
 use crate::pcct::Downstream;
 use crate::pipelines::outgoing_data::DataSource;
-use crate::schedule::Schedule;
 use crate::trace::PacketTrace;
 
 /// Maximum number of queued reports; further ones are dropped and counted.
@@ -135,7 +134,7 @@ impl Core {
     }
 }
 
-impl<S: Schedule> Engine<S> {
+impl Engine {
     /// Empties the queue of reports and returns them.
     pub fn take_events(&mut self) -> Vec<EngineEvent> {
         std::mem::take(&mut self.core.learning.events)

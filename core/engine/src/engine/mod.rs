@@ -25,16 +25,13 @@ pub(crate) mod route;
 mod several;
 pub(crate) mod tier_reads;
 
-use std::marker::PhantomData;
-
 use namehop_hash::{HashKey, PrefixHashes};
 use namehop_wire::tlv::types;
 
 use self::core::Core;
 use crate::fib::FibReader;
-use crate::flow::BlockTicks;
-use crate::parse::{Kind, Parsed};
-use crate::schedule::{Burst, BurstState, Prepared, Schedule};
+use crate::parse::{Parsed, ParsedKind};
+use crate::schedule::{BurstState, Prepared};
 use crate::strategy::StrategyInstance;
 pub use config::{CsChange, CsConfig, CsInfo, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
 pub use cs_counters::{CsCounters, CsCountersByPolicy};
@@ -49,9 +46,9 @@ pub type Fib = FibReader<StrategyInstance>;
 
 /// The forwarding engine of one worker.
 ///
-/// The schedule `S` changes its speed, not its output. [`Stripped`](crate::schedule::Stripped) is the exception, for
-/// measurements.
-pub struct Engine<S: Schedule = Burst> {
+/// [`process`](Self::process) is what a router needs. The module [`schedule`](crate::schedule) lists the steps it
+/// consists of.
+pub struct Engine {
     pub(crate) fib: Fib,
     pub(crate) core: Core,
     /// Hashes of the name and of the delegation of a pending Interest.
@@ -59,19 +56,9 @@ pub struct Engine<S: Schedule = Burst> {
     pub(crate) delegation_hashes: PrefixHashes,
     /// The parsed and prefetched state of the packets of a burst.
     pub(crate) burst_state: BurstState,
-    /// Zero-sized unless blocks are timed.
-    pub(crate) clock: S::Clock,
-    schedule: PhantomData<S>,
 }
 
-impl<S: Schedule<Clock = BlockTicks>> Engine<S> {
-    /// Returns what the block clock has measured since the engine got its schedule.
-    pub fn block_ticks(&self) -> &BlockTicks {
-        &self.clock
-    }
-}
-
-impl<S: Schedule> Engine<S> {
+impl Engine {
     /// Creates an engine without faces. `key` must be the one that the FIB was created with.
     ///
     /// # Errors
@@ -84,53 +71,56 @@ impl<S: Schedule> Engine<S> {
             hashes: PrefixHashes::new(),
             delegation_hashes: PrefixHashes::new(),
             burst_state: BurstState::new(),
-            clock: S::Clock::default(),
-            schedule: PhantomData,
         })
-    }
-
-    /// Returns the same engine with another schedule.
-    pub fn with_schedule<T: Schedule>(self) -> Engine<T> {
-        let Engine { fib, core, hashes, delegation_hashes, burst_state, .. } = self;
-        let clock = T::Clock::default();
-        Engine { fib, core, hashes, delegation_hashes, burst_state, clock, schedule: PhantomData }
     }
 
     /// Handles due timers and then a burst of packets, in order. Empties the burst and appends the packets to send to
     /// `out`. `now` must not decrease between calls.
     pub fn process(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, out: &mut Vec<Outgoing>) {
-        self.advance(now, out);
-        if !burst.is_empty() {
-            self.core.dead_nonces.expect_use(burst.len());
+        self.begin_burst(now, burst.len(), true, out);
+        self.run(now, burst, out);
+        self.end_burst();
+    }
+
+    /// Does what is due before a burst of this number of packets, as [`advance`](Self::advance). `prefetches_timers`
+    /// says whether the PIT entries of due timers are prefetched. Must be called before the packets are decoded.
+    #[inline(always)]
+    pub fn begin_burst(&mut self, now: Timestamp, packets: usize, prefetches_timers: bool, out: &mut Vec<Outgoing>) {
+        self.do_due_work(now, prefetches_timers, out);
+        if packets > 0 {
+            self.core.dead_nonces.expect_use(packets);
         }
         self.core.note_strategies(self.fib.strategies_version());
-        self.run(now, burst, out);
+    }
+
+    /// Ends a burst, after its last packet was handled.
+    #[inline(always)]
+    pub fn end_burst(&mut self) {
         self.core.end_trace_if_on();
         self.flush_tier();
         self.fib.quiescent();
     }
 
-    /// Passes a decoded packet to its pipeline, and counts it if it is dropped.
+    /// Passes a decoded packet to its pipeline, and counts it if it is dropped. `prepared` must be the state of this
+    /// packet.
     // Without the attribute, the compiler outlines this function and inlines less of its callees, because pipelines
     // record trace steps. That costs 90 more instructions for an Interest and 70 for Data, counted by `make cost-test`.
     #[inline(always)]
-    pub(crate) fn handle(&mut self, now: Timestamp, packet: Incoming, prepared: Prepared<'_>, out: &mut Vec<Outgoing>) {
+    pub fn handle(&mut self, now: Timestamp, packet: Incoming, prepared: Prepared<'_>, out: &mut Vec<Outgoing>) {
         let face = packet.face;
         let parsed_anew;
         let prepared = match prepared.parsed.kind {
-            Kind::Unread => {
+            ParsedKind::Unread => {
                 parsed_anew = self.parse_again(&packet);
                 prepared.parsed_anew(&parsed_anew)
             }
             _ => prepared,
         };
         let handled = match prepared.parsed.kind {
-            Kind::Interest if S::IS_STRIPPED => self.stripped_interest(now, packet, prepared, out),
-            Kind::Data if S::IS_STRIPPED => self.stripped_data(now, packet, prepared, out),
-            Kind::Interest => self.incoming_interest::<false>(now, packet, prepared, None, out),
-            Kind::Data => self.incoming_data(now, packet, prepared, out),
-            Kind::Nack(reason) => self.incoming_nack(now, packet, reason, out),
-            Kind::Unread | Kind::Malformed => Err(self.malformed(&packet)),
+            ParsedKind::Interest => self.incoming_interest::<false>(now, packet, prepared, None, out),
+            ParsedKind::Data => self.incoming_data(now, packet, prepared, out),
+            ParsedKind::Nack(reason) => self.incoming_nack(now, packet, reason, out),
+            ParsedKind::Unread | ParsedKind::Malformed => Err(self.malformed(&packet)),
         };
         if let Err(reason) = handled {
             self.core.count_drop(face, reason);
@@ -142,7 +132,8 @@ impl<S: Schedule> Engine<S> {
     #[cold]
     fn parse_again(&self, packet: &Incoming) -> Parsed {
         let mut parsed = Parsed::default();
-        parsed.parse(packet, |bytes| self.core.check_unread(packet.face, bytes, &self.core.long_names.total()).is_ok());
+        let bytes = packet.buffer.bytes();
+        parsed.parse(packet, || self.core.check_unread(packet.face, bytes, &self.core.long_names.total()).is_ok());
         parsed
     }
 
@@ -158,7 +149,7 @@ impl<S: Schedule> Engine<S> {
             (Some(types::INTEREST), nack) => {
                 counters.in_interests += 1;
                 // The reason is the same whether the Interest was decoded or not.
-                if nack.is_none() && !S::IS_STRIPPED {
+                if nack.is_none() {
                     refused = self.core.check_unread(packet.face, bytes, &self.core.long_names.total());
                 }
             }
@@ -173,9 +164,14 @@ impl<S: Schedule> Engine<S> {
 
     /// Handles due timers, and a bounded part of the work that new next hops and lost faces require.
     pub fn advance(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
+        self.do_due_work(now, true, out);
+    }
+
+    /// See [`begin_burst`](Self::begin_burst) for `prefetches_timers`.
+    fn do_due_work(&mut self, now: Timestamp, prefetches_timers: bool, out: &mut Vec<Outgoing>) {
         self.core.now = now;
         self.core.long_names.grow(now);
-        self.fire_timers(now, out);
+        self.fire_timers(now, prefetches_timers, out);
         if !self.core.learning.is_idle() {
             self.core.send_overdue_data(now, out);
         }

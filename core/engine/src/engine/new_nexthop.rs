@@ -13,7 +13,6 @@ use super::Engine;
 use super::pit_walk::{GAP_COST, LOOK_COST, Met, PitWalk, STRATEGY_COST, WORK};
 use crate::fib::NextHop;
 use crate::pcct::{Pcct, PitRef};
-use crate::schedule::Schedule;
 use crate::strategy::Trigger;
 
 /// Maximum number of waiting new next hops; a further one discards the oldest.
@@ -65,7 +64,7 @@ impl NewNextHops {
     }
 }
 
-impl<S: Schedule> Engine<S> {
+impl Engine {
     /// Notifies strategies that a FIB entry got a new next hop, so that they may send pending Interests there. Must be
     /// called after the FIB has changed.
     ///

@@ -17,7 +17,6 @@ use super::core::Core;
 use super::pit_walk::{GAP_COST, LOOK_COST, Met, PitWalk, STRATEGY_COST, WORK};
 use crate::pcct::PitRef;
 use crate::pcct::record::UpstreamRecord;
-use crate::schedule::Schedule;
 use crate::strategy::Trigger;
 
 /// Minimum remaining lifetime, in milliseconds, of an aggregated Interest that is retried: the first suppression
@@ -77,7 +76,7 @@ pub(crate) fn is_pending(record: &UpstreamRecord, now: Timestamp) -> bool {
     record.nacked().is_none() && record.expiry() > now
 }
 
-impl<S: Schedule> Engine<S> {
+impl Engine {
     /// Does the next part of the search for Interests with a lost upstream.
     pub(super) fn retry_lost(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
         let mut work_left = WORK;

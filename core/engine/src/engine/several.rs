@@ -9,16 +9,15 @@ use namehop_wire::lp::PitToken;
 use super::core::Core;
 use super::{CsErasure, Engine};
 use crate::dispatch::{ENTRIES, NameDispatch};
-use crate::parse::{Kind, Parsed};
+use crate::parse::{Parsed, ParsedKind};
 use crate::pcct::token;
-use crate::schedule::Schedule;
 use crate::trace::TraceStep;
 
 /// Entries of the PIT-CS composite table that one call of [`Engine::cs_erase_entries`] examines. It is less than for an
 /// operator's command, because this erasure runs during normal forwarding.
 const ENTRIES_PER_ERASE: usize = 1_024;
 
-impl<S: Schedule> Engine<S> {
+impl Engine {
     /// Makes this engine one of several that divide the names. Must be called before the first packet.
     pub fn share_dispatch(&mut self, dispatch: Arc<NameDispatch>) {
         self.core.pcct.share_dispatch(Arc::clone(&dispatch));
@@ -37,8 +36,8 @@ impl<S: Schedule> Engine<S> {
     /// Returns whether a pending Interest may be satisfied by this Data.
     fn awaits(&mut self, packet: &Incoming) -> bool {
         let mut parsed = Parsed::default();
-        parsed.parse(packet, |_| true);
-        if parsed.kind != Kind::Data {
+        parsed.parse(packet, || true);
+        if parsed.kind != ParsedKind::Data {
             return false;
         }
         let name = parsed.name(packet);

@@ -15,13 +15,13 @@ use super::entry::EntryFlags;
 
 /// Maximum number of packets evicted for a new one: one for its place, and another while the store holds more than a
 /// lowered capacity.
-pub(crate) const EVICTIONS_PER_INSERTION: usize = 2;
+pub const EVICTIONS_PER_INSERTION: usize = 2;
 /// Packets evicted by policy to get memory for one new packet, before a whole chunk of memory is cleared.
 const EVICTIONS_FOR_MEMORY: usize = 8;
 
 /// Data to be cached.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct NewData<'a> {
+pub struct NewData<'a> {
     pub(crate) packet: &'a [u8],
     /// Hashes of its name; `None` if no prefix of it is indexed.
     pub(crate) hashes: Option<&'a PrefixHashes>,
@@ -33,9 +33,9 @@ pub(crate) struct NewData<'a> {
     pub(crate) is_from_tier: bool,
 }
 
-/// Data between the parts of [`Pcct::store_data`].
+/// Data between the parts of an insertion.
 #[derive(Debug)]
-pub(crate) struct Candidate<'a> {
+pub struct Candidate<'a> {
     /// The entry that will hold it.
     index: u32,
     data: &'a NewData<'a>,
@@ -47,13 +47,28 @@ pub(crate) struct Candidate<'a> {
 
 /// The result of caching Data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stored {
+pub enum Stored {
     /// The Data is cached.
     Yes,
     /// The policy rejected it.
     Rejected,
     /// There is no memory for it, or the capacity is 0.
     NoRoom,
+}
+
+impl<'a> NewData<'a> {
+    /// Returns solicited Data that never becomes stale and answers only Interests for its exact name.
+    #[inline]
+    pub fn by_name(packet: &'a [u8]) -> Self {
+        NewData {
+            packet,
+            hashes: None,
+            fresh_until: Timestamp::NEVER,
+            is_solicited: true,
+            digest: None,
+            is_from_tier: false,
+        }
+    }
 }
 
 impl Pcct {

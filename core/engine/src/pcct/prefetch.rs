@@ -9,7 +9,7 @@ use namehop_store::{Ahead, CachePolicy};
 use super::content::ContentStore;
 use super::entry::{Entry, PitSlot};
 use super::{Pcct, PitRef};
-use crate::schedule::MAX_BURST;
+use crate::parse::MAX_BURST;
 
 /// Number of lines of cached Data that are prefetched; the hardware prefetcher detects the sequence and fetches the
 /// rest.
@@ -18,7 +18,7 @@ const DATA_LINES: usize = 8;
 /// The expected state of the table while packets of a burst are handled in order: where new entries will be, and which
 /// ones will be evicted for them.
 #[derive(Debug)]
-pub(crate) struct Forecast {
+pub struct Forecast {
     /// Number of PIT slots in use.
     pit_len: usize,
     /// Sequence number where the search for the next victim starts.

@@ -20,7 +20,7 @@ use crate::engine::core::Core;
 use crate::engine::route::Route;
 use crate::pcct::PitRef;
 use crate::pcct::content::DIGEST_BYTES;
-use crate::schedule::{Prepared, Schedule};
+use crate::schedule::Prepared;
 use crate::scope::NameScope;
 use crate::strategy::Trigger;
 use crate::trace::{TraceStep, TraceSubject};
@@ -31,7 +31,7 @@ const FULL_NAME_BYTES: usize = MAX_PACKET_SIZE + 2 + DIGEST_BYTES;
 /// An upper bound of the PIT entries that are opened while one is pending.
 const MOST_SERIALS: i32 = 1 << 30;
 
-impl<S: Schedule> Engine<S> {
+impl Engine {
     /// Incoming Data pipeline (guide, section 4.3.1). The error is the reason why the Data was dropped.
     pub(crate) fn incoming_data(
         &mut self,

@@ -24,7 +24,7 @@ use crate::pcct::content::Query;
 use crate::pcct::keys::Found;
 use crate::pcct::record::PendingHopLimit;
 use crate::pcct::{Arrival, NoRoom, PitRef};
-use crate::schedule::{Prepared, Schedule};
+use crate::schedule::Prepared;
 use crate::scope::{InterestLimits, NameScope};
 use crate::strategy::Trigger;
 use crate::strategy::upstreams::answer_no_route;
@@ -38,7 +38,7 @@ struct LookedUp {
     pending: Option<PitRef>,
 }
 
-impl<S: Schedule> Engine<S> {
+impl Engine {
     /// Incoming Interest pipeline (guide, section 4.2.1). The error is the reason why the Interest was dropped.
     ///
     /// With `HAS_WAITED`, the Interest has passed here before and has waited for a read from the second tier, which may

@@ -11,7 +11,6 @@ use crate::engine::core::Core;
 use crate::engine::retry::is_pending;
 use crate::engine::route::Route;
 use crate::pcct::{Pcct, PitRef};
-use crate::schedule::Schedule;
 use crate::strategy::Trigger;
 use crate::timer::{Timer, deadline_mark};
 
@@ -93,16 +92,16 @@ impl Core {
     }
 }
 
-impl<S: Schedule> Engine<S> {
-    /// Handles all timers that are due.
-    pub(crate) fn fire_timers(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
+impl Engine {
+    /// Handles all timers that are due. `prefetches` says whether their PIT entries are prefetched.
+    pub(crate) fn fire_timers(&mut self, now: Timestamp, prefetches: bool, out: &mut Vec<Outgoing>) {
         let mut due = std::mem::take(&mut self.core.due);
         let Core { timers, pcct, .. } = &mut self.core;
         while let Some(timer) = timers.pop_due(now, |timer| is_current(pcct, timer)) {
             due.push(timer);
         }
         for index in 0..due.len() {
-            if S::KIND.fetches_entries()
+            if prefetches
                 && let Some(ahead) = due.get(index + self.core.lookahead)
                 && let Some(pit) = slot_of(&self.core.pcct, ahead)
             {

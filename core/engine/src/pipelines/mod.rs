@@ -12,7 +12,6 @@
 //! | `incoming_data` | incoming Data, Data unsolicited |
 //! | `outgoing_data` | outgoing Data |
 //! | `nack` | incoming Nack, outgoing Nack |
-//! | `stripped` | the reduced path that publications measured |
 
 mod content_store;
 mod incoming_data;
@@ -23,4 +22,3 @@ pub(crate) mod outgoing_data;
 mod outgoing_interest;
 mod received_interest;
 mod second_tier;
-mod stripped;

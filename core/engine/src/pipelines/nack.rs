@@ -13,11 +13,10 @@ use crate::engine::interest_form::Variable;
 use crate::pcct::entry::Selectors;
 use crate::pcct::record::InRecord;
 use crate::pcct::{Downstream, PitRef};
-use crate::schedule::Schedule;
 use crate::strategy::Trigger;
 use crate::trace::{TraceStep, TraceSubject};
 
-impl<S: Schedule> Engine<S> {
+impl Engine {
     /// Incoming Nack pipeline. The error is the reason why the Nack was dropped.
     pub(crate) fn incoming_nack(
         &mut self,

@@ -8,9 +8,9 @@ use super::content_store::Admission;
 use crate::engine::Engine;
 use crate::engine::core::Core;
 use crate::engine::tier_reads::TierReads;
-use crate::parse::Kind;
+use crate::parse::ParsedKind;
 use crate::pcct::PitRef;
-use crate::schedule::{Prepared, Schedule};
+use crate::schedule::Prepared;
 use crate::second_tier::{FinishedRead, ReadId, ReadStart, SecondTier};
 use crate::trace::TraceStep;
 
@@ -125,7 +125,7 @@ impl Core {
     }
 }
 
-impl<S: Schedule> Engine<S> {
+impl Engine {
     /// Gives the Content Store a second tier. Must be called before the first packet.
     pub fn use_second_tier(&mut self, tier: Box<dyn SecondTier>) {
         self.core.pcct.content.second_tier = Some(tier);
@@ -180,9 +180,9 @@ impl<S: Schedule> Engine<S> {
         while let Some(interest) = reads.pop(read) {
             let face = interest.face;
             let TierReads { parsed, hashes, .. } = reads;
-            parsed.parse(&interest, |_| true);
+            parsed.parse(&interest, || true);
             let handled = match parsed.kind {
-                Kind::Interest => {
+                ParsedKind::Interest => {
                     self.incoming_interest::<true>(now, interest, Prepared::not_hashed(parsed, hashes), found, out)
                 }
                 // It was an Interest when it began to wait, so this does not happen.

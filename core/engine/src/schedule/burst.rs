@@ -1,12 +1,13 @@
 //! The state of the packets of a burst before they are handled. The engine keeps and reuses this memory.
 
+use std::ops::Range;
+
 use namehop_hash::{HashKey, PrefixHashes, hash_prefixes};
-use namehop_packet::DropReason;
+use namehop_packet::{DropReason, Incoming};
 use namehop_wire::NameRef;
 
-use super::MAX_BURST;
 use crate::fib::FibGuess;
-use crate::parse::Parsed;
+use crate::parse::{MAX_BURST, Parsed, ParsedKind};
 
 /// The prefetch plane's results for one packet, except the hashes of its name. Guesses may be wrong.
 #[derive(Debug, Default)]
@@ -24,21 +25,69 @@ pub(super) struct Guess {
     pub(super) fib: FibGuess,
 }
 
-/// Decoded packets, guesses and hashes of a burst, by position. Hashes are stored together because a group of names is
-/// hashed at once.
+/// Consecutive packets of a burst that pass a step together, and where [`BurstState`] keeps their guesses and hashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Group {
+    /// Position of the first packet in the burst.
+    position: usize,
+    /// Index of its guesses and hashes.
+    place: usize,
+    len: usize,
+}
+
+impl Group {
+    /// Returns the packets at these positions of a burst, with the guesses of each at its own position.
+    #[inline(always)]
+    pub fn of(positions: Range<usize>) -> Self {
+        Group { position: positions.start, place: positions.start, len: positions.len() }
+    }
+
+    /// Returns the packet at `position` of a burst, with its guesses at `place`. An order that processes one or two
+    /// packets at a time uses the same places again, so that these stay in the first-level cache.
+    #[inline(always)]
+    pub fn one(position: usize, place: usize) -> Self {
+        Group { position, place, len: 1 }
+    }
+
+    #[inline(always)]
+    pub(super) fn positions(self) -> Range<usize> {
+        self.position..self.position + self.len
+    }
+
+    #[inline(always)]
+    pub(super) fn places(self) -> Range<usize> {
+        self.place..self.place + self.len
+    }
+
+    /// Returns the position and the place of each packet.
+    #[inline(always)]
+    pub(super) fn each(self) -> impl Iterator<Item = (usize, usize)> {
+        self.positions().zip(self.places())
+    }
+}
+
+/// The state of up to [`MAX_BURST`] packets between the steps of a schedule: layouts of decoded packets by position in
+/// the burst; guesses and hashes by place, see [`Group`]. Hashes are stored together because a group of names is hashed
+/// at once.
 ///
-/// Schedules that process one or two packets at a time reuse the first guesses and hashes, so that these stay in the
-/// first-level cache; decoded packets are always at their position in the burst.
-#[derive(Default)]
-pub(crate) struct BurstState {
+/// Its methods are the steps of the prefetch plane. They read the engine and change only this state. Methods panic if a
+/// position or a place is not below [`MAX_BURST`].
+#[derive(Debug)]
+pub struct BurstState {
     pub(super) parsed: Box<[Parsed]>,
     pub(super) guesses: Box<[Guess]>,
     pub(super) hashes: Box<[PrefixHashes]>,
 }
 
+impl Default for BurstState {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl BurstState {
     /// Creates the state for bursts of up to [`MAX_BURST`] packets.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         BurstState {
             parsed: (0..MAX_BURST).map(|_| Parsed::default()).collect(),
             guesses: (0..MAX_BURST).map(|_| Guess::default()).collect(),
@@ -46,9 +95,20 @@ impl BurstState {
         }
     }
 
+    /// Returns a state for bursts without packets, which owns no memory.
+    pub(super) fn empty() -> Self {
+        BurstState { parsed: Box::default(), guesses: Box::default(), hashes: Box::default() }
+    }
+
+    /// Forgets the guesses at `place`, for packets that are handled without any.
+    #[inline]
+    pub fn forget(&mut self, place: usize) {
+        self.guesses[place] = Guess::default();
+    }
+
     /// Returns the state of the packet at `position` of the burst, with its guesses at `place`.
     #[inline]
-    pub(super) fn prepared(&mut self, position: usize, place: usize) -> Prepared<'_> {
+    pub fn prepared(&mut self, position: usize, place: usize) -> Prepared<'_> {
         let guess = &self.guesses[place];
         Prepared {
             parsed: &self.parsed[position],
@@ -68,7 +128,7 @@ impl BurstState {
 }
 
 /// The prepared state of the packet that is being handled.
-pub(crate) struct Prepared<'a> {
+pub struct Prepared<'a> {
     pub(crate) parsed: &'a Parsed,
     pub(crate) fib_guess: FibGuess,
     is_hashed: bool,
@@ -86,12 +146,30 @@ impl<'a> Prepared<'a> {
         Prepared { parsed, is_hashed: false, fib_guess: FibGuess::default(), ..self }
     }
 
-    /// Returns the hashes of the packet's name, and computes them if necessary.
+    /// Returns the kind of the packet.
+    #[inline(always)]
+    pub fn kind(&self) -> ParsedKind {
+        self.parsed.kind
+    }
+
+    /// Returns the name of `packet`, which must be the packet that this state belongs to, and an Interest or Data.
+    #[inline(always)]
+    pub fn name<'p>(&self, packet: &'p Incoming) -> NameRef<'p> {
+        self.parsed.name(packet)
+    }
+
+    /// Returns the guess of the FIB entry for an Interest's name.
+    #[inline(always)]
+    pub fn fib_guess(&self) -> FibGuess {
+        self.fib_guess
+    }
+
+    /// Returns the hashes of the packet's name, and computes them if necessary. `key` must be the engine's.
     ///
     /// # Errors
     /// If the name has too many components.
     #[inline]
-    pub(crate) fn into_hashes(self, key: &HashKey, name: NameRef<'_>) -> Result<&'a PrefixHashes, DropReason> {
+    pub fn into_hashes(self, key: &HashKey, name: NameRef<'_>) -> Result<&'a PrefixHashes, DropReason> {
         if !self.is_hashed {
             // The result is stored with the hashes.
             let _ = hash_prefixes(key, name.value(), self.hashes);

@@ -1,4 +1,5 @@
-//! The prefetches for a packet: its buckets first, then what they point to, then what that points to.
+//! The steps of the prefetch plane for a group of packets: decoding, hashing, and prefetches of buckets first, then of
+//! what they point to, then of what that points to.
 //!
 //! Each step reads only memory that the previous step prefetched. Guesses may be wrong: a bucket identifies an entry by
 //! 32 bits of a hash, and everything read may have changed when the packet is handled.
@@ -7,42 +8,77 @@ use namehop_hash::{Lanes, PrefixHashes, hash_group};
 use namehop_packet::Incoming;
 use namehop_table::prefetch::prefetch_lines;
 
-use super::burst::{BurstState, Guess};
-use super::{MAX_LOOKAHEAD, Schedule};
+use super::MAX_LOOKAHEAD;
+use super::burst::{BurstState, Group, Guess};
+use super::name_limits::NameLimits;
 use crate::engine::Engine;
-use crate::parse::{Kind, Parsed};
+use crate::parse::{Parsed, ParsedKind};
 use crate::pcct::prefetch::Forecast;
 
 /// Bytes of a packet to be copied that are prefetched; the hardware prefetcher detects the sequence and fetches the
 /// rest.
 const COPIED_BYTES: usize = 512;
 
-impl<S: Schedule> Engine<S> {
-    /// Hashes the names of packets, if the pipelines will need their hashes, from `position` of the burst on, into the
-    /// places from `place` on.
+/// The FIB entries that [`BurstState::prefetch_entries`] prefetches for a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FibTags {
+    /// The entry of the longest prefix with a matching tag.
+    First,
+    /// The entries of all prefixes with a matching tag, needed or not.
+    All,
+}
+
+impl Engine {
+    /// Predicts where the engine's tables will grow and what they will evict, from their current state. The steps
+    /// carry one forecast through the packets between two handled groups.
     #[inline]
-    pub(super) fn hash_names(
-        &self,
+    pub fn forecast(&self) -> Forecast {
+        self.core.pcct.forecast()
+    }
+
+    fn needs_hashes(&self, data: &Incoming) -> bool {
+        self.core.token_form.decode(&data.fields.pit_token).is_none() || self.core.pcct.asks_for_prefixes(self.core.now)
+    }
+}
+
+impl BurstState {
+    /// Decodes the packets of a burst, from position 0 on. Long names beyond `limits` are not decoded; without limits
+    /// all names are. Passes the kind of each packet to `on_parsed`.
+    #[inline(always)]
+    pub fn parse(
+        &mut self,
         packets: &[Incoming],
-        state: &mut BurstState,
-        (position, place): (usize, usize),
-        lanes: Lanes,
+        limits: Option<&NameLimits<'_>>,
+        mut on_parsed: impl FnMut(ParsedKind),
     ) {
-        let BurstState { parsed, guesses, hashes } = state;
+        for (packet, parsed) in packets.iter().zip(&mut self.parsed) {
+            parsed.parse(packet, || limits.is_none_or(|limits| limits.may_decode(packet)));
+            on_parsed(parsed.kind);
+        }
+    }
+
+    /// Hashes the names of a group of at most [`MAX_LOOKAHEAD`] packets, if their pipelines will need the hashes and
+    /// will accept the names under `limits`.
+    #[inline(always)]
+    pub fn hash_names(
+        &mut self,
+        engine: &Engine,
+        packets: &[Incoming],
+        group: Group,
+        lanes: Lanes,
+        mut limits: Option<NameLimits<'_>>,
+    ) {
+        let BurstState { parsed, guesses, hashes } = self;
         let mut names: [&[u8]; MAX_LOOKAHEAD] = [&[]; MAX_LOOKAHEAD];
         let mut any = false;
-        let mut long_names = self.core.long_names.total();
-        let known = parsed[position..].iter().zip(&mut guesses[place..]);
+        let known = parsed[group.positions().start..].iter().zip(&mut guesses[group.places().start..]);
         for ((packet, (parsed, guess)), name) in packets.iter().zip(known).zip(&mut names) {
             *guess = Guess::default();
             // Data with a token finds its entry without hashes, and a Nack needs little more than its token.
-            if parsed.kind == Kind::Interest || parsed.kind == Kind::Data && self.needs_hashes(packet) {
+            if parsed.kind == ParsedKind::Interest || parsed.kind == ParsedKind::Data && engine.needs_hashes(packet) {
                 let its_name = parsed.name(packet);
                 // Names that will be refused are not hashed.
-                if S::IS_STRIPPED
-                    || self.core.check_length(its_name).is_ok()
-                        && self.core.long_names.foresee(packet.face, its_name, &mut long_names)
-                {
+                if limits.as_mut().is_none_or(|limits| limits.take(packet.face, its_name)) {
                     *name = its_name.value();
                     guess.is_hashed = true;
                     any = true;
@@ -50,167 +86,188 @@ impl<S: Schedule> Engine<S> {
             }
         }
         if any {
-            hash_group(&self.core.key, lanes, &names[..packets.len()], &mut hashes[place..]);
+            hash_group(&engine.core.key, lanes, &names[..packets.len()], &mut hashes[group.places().start..]);
         }
     }
 
-    fn needs_hashes(&self, data: &Incoming) -> bool {
-        self.core.token_form.decode(&data.fields.pit_token).is_none() || self.core.pcct.asks_for_prefixes(self.core.now)
-    }
-
-    /// First step: buckets, and the entry in a PIT token if the schedule prefetches entries.
-    #[inline]
-    pub(super) fn prefetch_buckets(
-        &self,
-        packet: &Incoming,
-        (parsed, guess, hashes): (&Parsed, &mut Guess, Option<&PrefixHashes>),
+    /// First step: prefetches the buckets of the hashed names, and the Content Store policy's state of them. Notes the
+    /// entries in PIT tokens. `is_checked_for_loops` says whether the Dead Nonce List will be looked up for Interests.
+    #[inline(always)]
+    pub fn prefetch_buckets(
+        &mut self,
+        engine: &Engine,
+        packets: &[Incoming],
+        group: Group,
+        is_checked_for_loops: bool,
     ) {
-        let core = &self.core;
-        if parsed.kind == Kind::Interest {
-            let interest = &parsed.interest;
-            let Some(hashes) = hashes else { return };
-            core.pcct.prefetch_bucket(hashes.full());
-            core.pcct.prefetch_tier_lookup(hashes.full());
-            self.fib.prefetch_buckets(hashes);
-            if !S::IS_STRIPPED
-                && let Some(nonce) = interest.nonce()
-            {
-                core.dead_nonces.prefetch(namehop_hash::hash_with_nonce(hashes.full(), nonce));
-            }
-            if interest.can_be_prefix && core.pcct.content.serve {
-                core.pcct.prefetch_prefix(hashes.full());
-            }
+        for (packet, (position, place)) in packets.iter().zip(group.each()) {
+            prefetch_buckets_of(engine, packet, self.at(position, place), is_checked_for_loops);
+        }
+        // Separate from the other buckets, because most policies do not use names.
+        if !engine.core.pcct.policy_expects() {
             return;
         }
-        let named = core.token_form.decode(&packet.fields.pit_token);
-        (guess.entry, guess.slot) = (named.map(|named| named.entry), named.and_then(|named| named.slot));
-        if parsed.kind == Kind::Data && S::KIND.fetches_entries() && core.pcct.content.lets_most_in() {
-            // All of it will be copied.
-            let bytes = packet.buffer.bytes();
-            prefetch_lines(bytes.as_ptr(), bytes.len().min(COPIED_BYTES));
-        }
-        if let Some(hashes) = hashes {
-            core.pcct.prefetch_satisfied(hashes);
-        }
-    }
-
-    /// Prefetches the Content Store policy's state of the hashed names. Separate from the other buckets, because most
-    /// policies do not use names.
-    #[inline]
-    pub(super) fn prefetch_name_notes(&self, guesses: &[Guess], hashes: &[PrefixHashes]) {
-        if !self.core.pcct.policy_expects() {
-            return;
-        }
-        for (guess, hashes) in guesses.iter().zip(hashes) {
+        for (guess, hashes) in self.guesses[group.places()].iter().zip(&self.hashes[group.places()]) {
             if guess.is_hashed && hashes.result().is_ok() {
-                self.core.pcct.prefetch_name_notes(hashes.full());
+                engine.core.pcct.prefetch_name_notes(hashes.full());
             }
         }
     }
 
-    /// Prefetches the entries and PIT slots in PIT tokens, for several packets in a row, so that the CPU translates
-    /// several addresses at once. Address translation takes longer than all else if tables are large or not entirely on
-    /// huge pages.
-    #[inline]
-    pub(super) fn prefetch_named_entries(&self, guesses: &[Guess]) {
-        for (entry, slot) in guesses.iter().filter_map(|guess| Some((guess.entry?, guess.slot))) {
-            self.core.pcct.prefetch_entry(entry);
-            self.core.pcct.prefetch_order(entry);
+    /// Part of the first step: prefetches the entries and PIT slots in PIT tokens, for several packets in a row, so
+    /// that the CPU translates several addresses at once. Address translation takes longer than all else if tables are
+    /// large or not entirely on huge pages. Also prefetches the packets that the Content Store will copy.
+    #[inline(always)]
+    pub fn prefetch_named_entries(&self, engine: &Engine, packets: &[Incoming], group: Group) {
+        let core = &engine.core;
+        for (entry, slot) in self.guesses[group.places()].iter().filter_map(|guess| Some((guess.entry?, guess.slot))) {
+            core.pcct.prefetch_entry(entry);
+            core.pcct.prefetch_order(entry);
             if let Some(slot) = slot {
-                self.core.pcct.prefetch_slot(slot);
+                core.pcct.prefetch_slot(slot);
+            }
+        }
+        if !core.pcct.content.lets_most_in() {
+            return;
+        }
+        for (packet, parsed) in packets.iter().zip(&self.parsed[group.positions()]) {
+            if parsed.kind == ParsedKind::Data {
+                // All of it will be copied.
+                let bytes = packet.buffer.bytes();
+                prefetch_lines(bytes.as_ptr(), bytes.len().min(COPIED_BYTES));
             }
         }
     }
 
-    /// For schedules that look at few packets together: prefetches the entry that will lose its Data to this packet, so
-    /// that it is cached when its own bucket is prefetched. No bucket leads to this entry.
+    /// For orders that look at few packets together: prefetches the entries that will lose their Data to this group, so
+    /// that they are cached when their own buckets are prefetched. No bucket leads to these entries.
     #[inline]
-    pub(super) fn prefetch_replaced(&self, parsed: &Parsed, guess: &Guess, forecast: &mut Forecast) {
-        if parsed.kind == Kind::Data
-            && let Some(victim) = self.core.pcct.foresee_data(guess.entry, forecast)
-        {
-            self.core.pcct.prefetch_identity(victim);
+    pub fn prefetch_replaced(&self, engine: &Engine, group: Group, forecast: &mut Forecast) {
+        for (parsed, guess) in self.parsed[group.positions()].iter().zip(&self.guesses[group.places()]) {
+            if parsed.kind == ParsedKind::Data
+                && let Some(victim) = engine.core.pcct.foresee_data(guess.entry, forecast)
+            {
+                engine.core.pcct.prefetch_identity(victim);
+            }
         }
     }
 
-    /// Second step: prefetches what the buckets point to.
-    #[inline]
-    pub(super) fn prefetch_entries(
-        &self,
-        (parsed, guess, hashes): (&Parsed, &mut Guess, Option<&PrefixHashes>),
-        forecast: &mut Forecast,
-    ) {
-        let core = &self.core;
-        let is_interest = parsed.kind == Kind::Interest;
-        if let Some(hashes) = hashes {
-            if is_interest {
-                guess.fib = if S::KIND.fetches_all_entries() {
-                    self.fib.prefetch_all_entries(hashes)
-                } else {
-                    self.fib.guess(hashes)
-                };
+    /// Second step: prefetches what the buckets point to, and entries that will lose their Data.
+    #[inline(always)]
+    pub fn prefetch_entries(&mut self, engine: &Engine, group: Group, tags: FibTags, forecast: &mut Forecast) {
+        for (position, place) in group.each() {
+            prefetch_entries_of(engine, self.at(position, place), tags, forecast);
+        }
+        // For several packets in a row, as in `prefetch_named_entries`.
+        for (parsed, guess) in self.parsed[group.positions()].iter().zip(&self.guesses[group.places()]) {
+            engine.fib.prefetch_guessed(guess.fib);
+            if let (ParsedKind::Data, Some(victim)) = (parsed.kind, guess.victim) {
+                engine.core.pcct.prefetch_identity(victim);
             }
-            if guess.entry.is_none() {
-                guess.entry = core.pcct.guess(hashes.full());
-                match guess.entry {
-                    Some(entry) => {
-                        core.pcct.prefetch_entry(entry);
-                        core.pcct.prefetch_order(entry);
-                    }
-                    None if is_interest => guess.victim = core.pcct.foresee_entry(forecast),
-                    None => {}
+        }
+    }
+
+    /// Third step: prefetches what the entries point to, and the state that decides on admission to the Content Store.
+    #[inline(always)]
+    pub fn prefetch_contents(&self, engine: &Engine, group: Group) {
+        let core = &engine.core;
+        let known = || self.parsed[group.positions()].iter().zip(&self.guesses[group.places()]);
+        for (parsed, guess) in known() {
+            prefetch_contents_of(engine, parsed, guess);
+        }
+        if !core.pcct.policy_expects() || !core.pcct.content.admits() {
+            return;
+        }
+        for (_, guess) in known().filter(|(parsed, _)| parsed.kind == ParsedKind::Data) {
+            core.pcct.prefetch_decision(guess.entry, guess.victim);
+        }
+    }
+}
+
+/// Prefetches the buckets of a packet.
+#[inline(always)]
+fn prefetch_buckets_of(
+    engine: &Engine,
+    packet: &Incoming,
+    (parsed, guess, hashes): (&Parsed, &mut Guess, Option<&PrefixHashes>),
+    is_checked_for_loops: bool,
+) {
+    let core = &engine.core;
+    if parsed.kind == ParsedKind::Interest {
+        let interest = &parsed.interest;
+        let Some(hashes) = hashes else { return };
+        core.pcct.prefetch_bucket(hashes.full());
+        core.pcct.prefetch_tier_lookup(hashes.full());
+        engine.fib.prefetch_buckets(hashes);
+        if is_checked_for_loops && let Some(nonce) = interest.nonce() {
+            core.dead_nonces.prefetch(namehop_hash::hash_with_nonce(hashes.full(), nonce));
+        }
+        if interest.can_be_prefix && core.pcct.content.serve {
+            core.pcct.prefetch_prefix(hashes.full());
+        }
+        return;
+    }
+    let named = core.token_form.decode(&packet.fields.pit_token);
+    (guess.entry, guess.slot) = (named.map(|named| named.entry), named.and_then(|named| named.slot));
+    if let Some(hashes) = hashes {
+        core.pcct.prefetch_satisfied(hashes);
+    }
+}
+
+/// Prefetches what the buckets of a packet point to in the PIT-CS composite table, and guesses its FIB entry.
+#[inline(always)]
+fn prefetch_entries_of(
+    engine: &Engine,
+    (parsed, guess, hashes): (&Parsed, &mut Guess, Option<&PrefixHashes>),
+    tags: FibTags,
+    forecast: &mut Forecast,
+) {
+    let core = &engine.core;
+    let is_interest = parsed.kind == ParsedKind::Interest;
+    if let Some(hashes) = hashes {
+        if is_interest {
+            guess.fib = match tags {
+                FibTags::First => engine.fib.guess(hashes),
+                FibTags::All => engine.fib.prefetch_all_entries(hashes),
+            };
+        }
+        if guess.entry.is_none() {
+            guess.entry = core.pcct.guess(hashes.full());
+            match guess.entry {
+                Some(entry) => {
+                    core.pcct.prefetch_entry(entry);
+                    core.pcct.prefetch_order(entry);
                 }
-            }
-        }
-        if parsed.kind == Kind::Data {
-            guess.victim = core.pcct.foresee_data(guess.entry, forecast);
-        }
-    }
-
-    /// Prefetches what the second step guessed: FIB entries, and entries that will lose their Data. For several packets
-    /// in a row, as in [`prefetch_named_entries`](Self::prefetch_named_entries).
-    #[inline]
-    pub(super) fn prefetch_guessed_entries(&self, parsed: &[Parsed], guesses: &[Guess]) {
-        for (parsed, guess) in parsed.iter().zip(guesses) {
-            self.fib.prefetch_guessed(guess.fib);
-            if let (Kind::Data, Some(victim)) = (parsed.kind, guess.victim) {
-                self.core.pcct.prefetch_identity(victim);
+                None if is_interest => guess.victim = core.pcct.foresee_entry(forecast),
+                None => {}
             }
         }
     }
-
-    /// Part of the third step: prefetches the state that decides on admission to the Content Store.
-    #[inline]
-    pub(super) fn prefetch_decisions(&self, parsed: &[Parsed], guesses: &[Guess]) {
-        if !self.core.pcct.policy_expects() || !self.core.pcct.content.admits() {
-            return;
-        }
-        for (_, guess) in parsed.iter().zip(guesses).filter(|(parsed, _)| parsed.kind == Kind::Data) {
-            self.core.pcct.prefetch_decision(guess.entry, guess.victim);
-        }
+    if parsed.kind == ParsedKind::Data {
+        guess.victim = core.pcct.foresee_data(guess.entry, forecast);
     }
+}
 
-    /// Third step: prefetches what the entries point to.
-    #[inline]
-    pub(super) fn prefetch_contents(&self, parsed: &Parsed, guess: &Guess) {
-        let core = &self.core;
-        if parsed.kind == Kind::Interest {
-            self.fib.prefetch_extension(guess.fib);
-            if let Some(entry) = guess.entry {
-                core.pcct.prefetch_use(entry);
-            } else if let Some(nonce) = guess.victim.and_then(|victim| core.pcct.prefetch_end(victim)) {
-                core.dead_nonces.prefetch(nonce);
-            }
-            return;
-        }
+/// Prefetches what the entries of a packet point to.
+#[inline(always)]
+fn prefetch_contents_of(engine: &Engine, parsed: &Parsed, guess: &Guess) {
+    let core = &engine.core;
+    if parsed.kind == ParsedKind::Interest {
+        engine.fib.prefetch_extension(guess.fib);
         if let Some(entry) = guess.entry {
-            core.pcct.prefetch_answer(entry, guess.slot);
+            core.pcct.prefetch_use(entry);
+        } else if let Some(nonce) = guess.victim.and_then(|victim| core.pcct.prefetch_end(victim)) {
+            core.dead_nonces.prefetch(nonce);
         }
-        match (guess.victim, guess.entry) {
-            (Some(victim), _) => core.pcct.prefetch_eviction(victim),
-            // The entry ends with its PIT entry.
-            (None, Some(entry)) if !core.pcct.content.lets_most_in() => core.pcct.prefetch_removal(entry),
-            _ => {}
-        }
+        return;
+    }
+    if let Some(entry) = guess.entry {
+        core.pcct.prefetch_answer(entry, guess.slot);
+    }
+    match (guess.victim, guess.entry) {
+        (Some(victim), _) => core.pcct.prefetch_eviction(victim),
+        // The entry ends with its PIT entry.
+        (None, Some(entry)) if !core.pcct.content.lets_most_in() => core.pcct.prefetch_removal(entry),
+        _ => {}
     }
 }

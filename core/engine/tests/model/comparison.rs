@@ -1,6 +1,5 @@
 //! Comparison of the packets that the engine and the model have sent.
 
-use namehop_engine::schedule::Schedule;
 use namehop_packet::{Outgoing, PacketKind};
 use namehop_wire::NameRef;
 use proptest::prelude::*;
@@ -9,7 +8,7 @@ use super::packets::{self, Interest, Name};
 use super::runner::{Asked, Runner};
 use super::{ADDED_NONCES, Nonce, Sent};
 
-impl<S: Schedule> Runner<S> {
+impl Runner {
     /// Compares what the engine has sent with what it should have sent, in any order.
     pub(super) fn compare(&mut self, out: Vec<Outgoing>) -> Result<(), TestCaseError> {
         let (mut unexpected, mut answers): (Vec<Sent>, Vec<Sent>) = (Vec::new(), Vec::new());

@@ -6,7 +6,6 @@ use namehop_engine::counters::EngineCounters;
 use namehop_engine::dispatch::{ENTRIES, NameDispatch};
 use namehop_engine::engine::{CsChange, Engine, EngineConfig, TableSizes};
 use namehop_engine::fib::{FibWriter, NextHop};
-use namehop_engine::schedule::Schedule;
 use namehop_engine::strategy::StrategyInstance;
 use namehop_engine::trace::TraceRequest;
 use namehop_hash::{DispatchKey, HashKey};
@@ -26,21 +25,25 @@ impl Division {
     pub const NONE: Division = Division { engines: 1, components: 1, divided: 0 };
 }
 
+/// Handles a burst, with the contract of [`Engine::process`].
+pub type Process = Box<dyn FnMut(&mut Engine, Timestamp, &mut Vec<Incoming>, &mut Vec<Outgoing>)>;
+
 /// One or several engines. See the module documentation.
-pub struct Engines<S: Schedule> {
-    engines: Vec<Engine<S>>,
+pub struct Engines {
+    engines: Vec<Engine>,
+    process: Process,
     /// `None` if there is one engine.
     dispatch: Option<Arc<NameDispatch>>,
     pool: BufferPool,
 }
 
-impl<S: Schedule> Engines<S> {
+impl Engines {
     pub fn new(
         division: Division,
         config: &EngineConfig,
         fib: &FibWriter<StrategyInstance>,
-        pool: BufferPool,
-        key: HashKey,
+        (pool, key): (BufferPool, HashKey),
+        process: Process,
     ) -> Self {
         let dispatch = NameDispatch::new(division.engines, division.components, DispatchKey::new(3, 5));
         (0..ENTRIES).filter(|entry| entry.checked_rem(division.divided) == Some(0)).for_each(|entry| {
@@ -56,7 +59,7 @@ impl<S: Schedule> Engines<S> {
             }
             engine
         };
-        Engines { engines: (0..division.engines).map(engine).collect(), dispatch, pool }
+        Engines { engines: (0..division.engines).map(engine).collect(), process, dispatch, pool }
     }
 
     pub fn trace_everything(&mut self) {
@@ -69,7 +72,9 @@ impl<S: Schedule> Engines<S> {
     }
 
     pub fn process(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, out: &mut Vec<Outgoing>) {
-        let Some(dispatch) = self.dispatch.clone() else { return self.engines[0].process(now, burst, out) };
+        let Some(dispatch) = self.dispatch.clone() else {
+            return (self.process)(&mut self.engines[0], now, burst, out);
+        };
         self.advance(now, out);
         let mut waiting: Vec<Incoming> = burst.drain(..).rev().collect();
         while let Some(packet) = waiting.pop() {
@@ -77,7 +82,7 @@ impl<S: Schedule> Engines<S> {
             let copies = owners.others.iter().map(|other| (usize::from(other), self.copy_of(&packet)));
             let copies: Vec<(usize, Incoming)> = copies.collect();
             let owner = &mut self.engines[usize::from(owners.owner)];
-            owner.process(now, &mut vec![packet], out);
+            (self.process)(owner, now, &mut vec![packet], out);
             waiting.extend(owner.take_misdirected());
             for (other, copy) in copies {
                 self.engines[other].process_offered(now, &mut vec![copy], out);

@@ -4,9 +4,8 @@ mod actions;
 
 use std::collections::BTreeMap;
 
-use namehop_engine::engine::{CsConfig, EngineConfig, UnsolicitedPolicy};
+use namehop_engine::engine::{CsConfig, Engine, EngineConfig, UnsolicitedPolicy};
 use namehop_engine::fib::{self, FibWriter};
-use namehop_engine::schedule::{Burst, Schedule};
 use namehop_engine::strategy::{StrategyInstance, registry};
 use namehop_hash::HashKey;
 use namehop_packet::{BufferPool, DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Timestamp};
@@ -15,7 +14,7 @@ use namehop_wire::NameRef;
 use namehop_wire::lp::PitToken;
 use proptest::prelude::*;
 
-use super::engines::{Division, Engines};
+use super::engines::{Division, Engines, Process};
 use super::packets::{self, Data, Interest, name};
 use super::scenario::*;
 use super::{Face, FaceNumber, Headers, Link, Model, NextHop, Nonce, Sent, Settings, Strategy, Unsolicited, is_under};
@@ -39,10 +38,10 @@ struct Received {
 }
 
 /// The engine and the model side by side.
-pub struct Runner<S: Schedule = Burst> {
+pub struct Runner {
     pub(super) now_ms: u64,
     pool: BufferPool,
-    pub(super) engine: Engines<S>,
+    pub(super) engine: Engines,
     fib: FibWriter<StrategyInstance>,
     pub(super) model: Model,
     /// Current number of each face; `None` if it is removed.
@@ -61,8 +60,14 @@ pub struct Runner<S: Schedule = Burst> {
     pub sent: Vec<String>,
 }
 
-impl<S: Schedule> Runner<S> {
+impl Runner {
+    /// Prepares a scenario for the engine's own schedule.
     pub fn new(scenario: &Scenario, division: Division) -> Self {
+        Runner::with(scenario, division, Box::new(Engine::process))
+    }
+
+    /// Prepares a scenario for engines whose bursts `process` handles.
+    pub fn with(scenario: &Scenario, division: Division, process: Process) -> Self {
         let settings = Settings {
             dead_nonce_lifetime_ms: DEAD_NONCE_LIFETIME_MS,
             default_hop_limit: scenario.default_hop_limit,
@@ -98,7 +103,7 @@ impl<S: Schedule> Runner<S> {
         let key = HashKey::new(0x0123_4567_89AB_CDEF, 0xFEDC_BA98_7654_3210);
         let fib = FibWriter::new(key, StrategyInstance::default()).expect("memory for a FIB");
         let pool = BufferPool::new(4_096, 64);
-        let engine = Engines::new(division, &config, &fib, pool.clone(), key);
+        let engine = Engines::new(division, &config, &fib, (pool.clone(), key), process);
         let mut runner = Runner {
             now_ms: 0,
             pool,

@@ -1,20 +1,8 @@
 //! Floods: full tables, and their effect on other faces.
 
-use namehop_engine::engine::CsConfig;
-use namehop_engine::fib::FibWriter;
-use namehop_engine::schedule::{
-    BucketPrefetch, Burst, BurstScalar, Naive, PreHash, Schedule, Speculative, SpeculativeFirst, SpeculativeFirstPairs,
-    SpeculativePairs,
-};
-use namehop_engine::strategy::StrategyInstance;
-use namehop_engine::{Engine, EngineConfig, EngineEvent};
-use namehop_hash::HashKey;
-use namehop_packet::{
-    BufferPool, DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, PacketBuffer, PacketKind,
-    Timestamp,
-};
-use namehop_wire::Interest;
-use namehop_wire::lp::{NackReason, PitToken};
+use namehop_engine::{EngineConfig, EngineEvent};
+use namehop_packet::{DropReason, FaceId, PacketKind};
+use namehop_wire::lp::NackReason;
 
 use crate::router::*;
 
@@ -290,71 +278,4 @@ fn many_next_hops_are_asked_up_to_a_limit() {
     router.wait(5_000);
     assert!(router.engine.is_idle());
     assert_eq!(router.pool.in_use(), 0);
-}
-
-/// Processes bursts of Interests, including long and deep names, and of Data for some earlier ones, with a full PIT and
-/// a full cache. Returns what was sent, and the number of evicted PIT entries.
-fn flooded<S: Schedule>(capacity_packets: usize) -> (Vec<(u32, Vec<u8>)>, u64) {
-    let (key, pool) = (HashKey::new(1, 2), BufferPool::new(10_000, 1_000));
-    let mut fib = FibWriter::new(key, StrategyInstance::default()).expect("memory");
-    fib.add_nexthop(name("/").as_ref(), FaceId(PRODUCER), 1).expect("route");
-    let cs = CsConfig { capacity_packets, ..CsConfig::default() };
-    let config = EngineConfig { pit_capacity: 40, cs, ..EngineConfig::default() };
-    let mut engine = Engine::<S>::new(config, fib.reader(), pool.clone(), key).expect("memory");
-    for id in [CONSUMER, PRODUCER] {
-        engine.set_face(FaceInfo {
-            id: FaceId(id),
-            scope: FaceScope::NonLocal,
-            link_type: LinkType::PointToPoint,
-            is_up: true,
-        });
-    }
-    let incoming = |face, packet: Packet, pit_token| Incoming {
-        face: FaceId(face),
-        buffer: pool.copy_of(&packet.bytes).expect("buffer"),
-        fields: LinkFields { pit_token, ..LinkFields::default() },
-    };
-    let (mut burst, mut out, mut sent, mut pending) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::<(String, PitToken)>::new());
-    for number in 0..3_000_u32 {
-        let deep = "/x".repeat(number as usize % 7 * 6);
-        let asked = interest(&format!("/A/{number}{deep}")).nonce(number).into();
-        burst.push(incoming(CONSUMER, asked, PitToken::default()));
-        if number % 3 == 0
-            && let Some((uri, token)) = pending.pop()
-        {
-            burst.push(incoming(PRODUCER, data(&uri).into(), token));
-        }
-        if burst.len() >= 60 {
-            engine.process(Timestamp(1_000_000_000), &mut burst, &mut out);
-            engine.check_invariants().expect("invariants");
-            pending.clear();
-            for packet in out.drain(..) {
-                let bytes = PacketBuffer::bytes(&packet.buffer);
-                if packet.kind == PacketKind::Interest {
-                    let uri = Interest::decode(bytes).expect("a valid Interest").name.to_string();
-                    pending.push((uri, packet.fields.pit_token));
-                }
-                sent.push((packet.face.0, bytes.to_vec()));
-            }
-        }
-    }
-    (sent, engine.counters().drops[DropReason::PitEvicted])
-}
-
-#[test]
-fn a_full_pit_gives_up_the_same_under_all_schedules() {
-    for capacity_packets in [0, 20] {
-        let naive = flooded::<Naive>(capacity_packets);
-        let is_data = |(face, _): &&(u32, Vec<u8>)| *face == CONSUMER;
-        assert!(naive.1 > 1_000 && naive.0.iter().filter(is_data).count() > 500, "{} evictions", naive.1);
-        assert!(naive == flooded::<BucketPrefetch>(capacity_packets));
-        assert!(naive == flooded::<PreHash>(capacity_packets));
-        assert!(naive == flooded::<Speculative>(capacity_packets));
-        assert!(naive == flooded::<SpeculativeFirst>(capacity_packets));
-        assert!(naive == flooded::<SpeculativePairs>(capacity_packets));
-        assert!(naive == flooded::<SpeculativeFirstPairs>(capacity_packets));
-        assert!(naive == flooded::<BurstScalar>(capacity_packets));
-        assert!(naive == flooded::<Burst>(capacity_packets));
-    }
 }

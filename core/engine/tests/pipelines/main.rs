@@ -25,6 +25,5 @@ mod self_learning;
 mod shares;
 mod soak;
 mod stamps;
-mod stripped_path;
 mod suppression_best_route;
 mod trace;

@@ -9,12 +9,12 @@ use std::collections::VecDeque;
 use namehop_bench::Permutation;
 use namehop_bench::workload::{Workload, WorkloadParameters};
 use namehop_engine::fib::{FibWriter, NextHop};
-use namehop_engine::schedule::{Burst, Naive, Schedule};
 use namehop_engine::strategy::StrategyInstance;
 use namehop_engine::{CsConfig, Engine, EngineConfig};
 use namehop_face::link_service::Reassembler;
 use namehop_face::{FaceFlags, FaceParams, FaceTable, FaceUri, LinkService};
 use namehop_hash::HashKey;
+use namehop_orders::{Order, PathKind, ScheduleKind};
 use namehop_packet::{
     BufferPool, FaceId, Incoming, IncomingBurst, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp,
 };
@@ -108,6 +108,13 @@ impl Load {
         }
     }
 
+    fn schedule(self) -> ScheduleKind {
+        match self {
+            Load::Naive | Load::NaiveUncached => ScheduleKind::Naive,
+            Load::Burst | Load::BurstDefault | Load::BurstUncached | Load::BurstFrames => ScheduleKind::Burst,
+        }
+    }
+
     fn policy(self) -> PolicyKind {
         match self {
             Load::BurstDefault => PolicyKind::default(),
@@ -122,12 +129,7 @@ impl Load {
 
     /// Runs the first `parts` parts of the load.
     pub fn run(self, parts: usize) -> Result<(), Failure> {
-        match self {
-            Load::Naive | Load::NaiveUncached => Rig::<Naive>::new(self)?.run(self.kinds(), parts),
-            Load::Burst | Load::BurstDefault | Load::BurstUncached | Load::BurstFrames => {
-                Rig::<Burst>::new(self)?.run(self.kinds(), parts)
-            }
-        }
+        Rig::new(self)?.run(self.kinds(), parts)
     }
 }
 
@@ -145,10 +147,11 @@ enum Side {
 }
 
 /// An engine between two faces, and its traffic.
-struct Rig<S: Schedule> {
+struct Rig {
     workload: Workload,
     pool: BufferPool,
-    engine: Engine<S>,
+    engine: Engine,
+    order: Order,
     faces: [FaceId; 2],
     links: Option<[LinkService; 2]>,
     /// True if the cache policy rejects Data requested only once.
@@ -168,7 +171,7 @@ struct Rig<S: Schedule> {
     sent: Vec<Packet>,
 }
 
-impl<S: Schedule> Rig<S> {
+impl Rig {
     fn new(load: Load) -> Result<Self, Failure> {
         let workload = Workload::new(WorkloadParameters { prefixes: FIB_PREFIXES, ..WorkloadParameters::default() })?;
         let pool = BufferPool::new(4 * PACKETS, 1);
@@ -209,6 +212,7 @@ impl<S: Schedule> Rig<S> {
             workload,
             pool,
             engine,
+            order: Order::new(load.schedule(), PathKind::Whole),
             faces: ids,
             links,
             refuses: load == Load::BurstDefault,
@@ -325,7 +329,7 @@ impl<S: Schedule> Rig<S> {
                     }
                 }
             }
-            self.engine.process(self.now, self.burst.in_order(), &mut self.out);
+            self.order.process(&mut self.engine, self.now, self.burst.in_order(), &mut self.out);
             for packet in self.out.drain(..) {
                 match &mut self.links {
                     None => self.sent.push(Packet { buffer: packet.buffer, token: packet.fields.pit_token }),

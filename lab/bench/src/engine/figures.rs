@@ -1,6 +1,6 @@
 //! Figures of a schedule from single passes: means over workers, medians over runs.
 
-use namehop_engine::schedule::ScheduleKind;
+use namehop_orders::ScheduleKind;
 use namehop_table::clock::cycles_per_second;
 
 use super::costs::Costs;

@@ -6,7 +6,6 @@
 use std::time::Instant;
 
 use namehop_engine::engine::EngineConfig;
-use namehop_engine::schedule::Schedule;
 use namehop_packet::{BufferPool, PacketBuffer};
 use namehop_wire::MAX_PACKET_SIZE;
 
@@ -145,7 +144,7 @@ impl Flood {
     }
 }
 
-impl<S: Schedule> Load<'_, S> {
+impl Load<'_> {
     /// Runs a burst of one kind; returns ticks per packet.
     fn ticks_of(&mut self, kind: PacketKind) -> Result<f64, EngineBenchError> {
         self.step(kind).map(|step| step.per_packet())

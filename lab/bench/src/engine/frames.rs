@@ -1,9 +1,9 @@
 //! Templates of packets: Ethernet frames with NDNLPv2 and an Interest or Data, of which only name, Nonce and PIT token
 //! change. On the stripped path frames have no NDNLPv2 header.
 
-use namehop_engine::schedule::Schedule;
 use namehop_face::address::MacAddress;
 use namehop_face::encapsulation::{ETHERTYPE_NDN, HEADER_BYTES};
+use namehop_orders::Order;
 use namehop_packet::PacketBuffer;
 use namehop_wire::lp::LpPacket;
 use namehop_wire::tlv::{Writer, types};
@@ -37,9 +37,9 @@ pub(super) enum LinkHeaders {
 }
 
 impl LinkHeaders {
-    /// The headers expected by an engine with the schedule `S`.
-    pub(super) const fn of<S: Schedule>() -> Self {
-        if S::IS_STRIPPED { LinkHeaders::Absent } else { LinkHeaders::Token }
+    /// The headers expected by an engine whose bursts this order handles.
+    pub(super) fn of(order: &Order) -> Self {
+        if order.is_stripped() { LinkHeaders::Absent } else { LinkHeaders::Token }
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use namehop_engine::schedule::Schedule;
+use namehop_orders::ScheduleKind;
 use namehop_packet::{PacketBuffer, Timestamp};
 use namehop_table::clock::cycles_per_second;
 
@@ -59,8 +59,8 @@ impl Step {
 }
 
 /// The load of one worker.
-pub(super) struct Load<'a, S: Schedule> {
-    rig: Rig<S>,
+pub(super) struct Load<'a> {
+    rig: Rig,
     pub(super) stock: Stock,
     pub(super) workload: &'a Workload,
     pub(super) peers: Peers,
@@ -86,16 +86,16 @@ pub(super) struct Load<'a, S: Schedule> {
     pub(super) flood: Option<Flood>,
 }
 
-impl<'a, S: Schedule> Load<'a, S> {
+impl<'a> Load<'a> {
     /// Creates a load with names that no load with another `number` uses.
     pub(super) fn new(
-        rig: Rig<S>,
+        rig: Rig,
         prefixes: &'a Prefixes,
         parameters: &'a EngineParameters,
         number: u64,
     ) -> Result<Self, EngineBenchError> {
         let workload = &prefixes.workload;
-        let headers = LinkHeaders::of::<S>();
+        let headers = LinkHeaders::of(rig.order());
         let data_headers = if parameters.data_has_token { headers } else { LinkHeaders::Absent };
         let interest = Template::interest(workload.name_bytes(), false, headers);
         let data = Template::data(workload, parameters.payload_bytes, data_headers);
@@ -121,46 +121,9 @@ impl<'a, S: Schedule> Load<'a, S> {
         })
     }
 
-    /// Returns the load under another schedule of the same path.
-    pub(super) fn with_schedule<T: Schedule>(self) -> Load<'a, T> {
-        let Load {
-            rig,
-            stock,
-            workload,
-            peers,
-            parameters,
-            names,
-            interest,
-            data,
-            now,
-            ns_per_tick,
-            prepared,
-            waiting,
-            waiting_limit,
-            prepared_balance,
-            sent,
-            watch,
-            flood,
-        } = self;
-        Load {
-            rig: rig.with_schedule(),
-            stock,
-            workload,
-            peers,
-            parameters,
-            names,
-            interest,
-            data,
-            now,
-            ns_per_tick,
-            prepared,
-            waiting,
-            waiting_limit,
-            prepared_balance,
-            sent,
-            watch,
-            flood,
-        }
+    /// Changes the order on the same path.
+    pub(super) fn change_order(&mut self, kind: ScheduleKind) {
+        self.rig.change_order(kind);
     }
 
     /// Runs until the requested numbers of Interests are pending and of Data cached, and as many timers expire as are
@@ -346,7 +309,7 @@ impl<'a, S: Schedule> Load<'a, S> {
                 if nonce_of(&frame) != 0 {
                     let (name, nonce) = asked.pop_front().unwrap_or_default();
                     let token = token_of(&frame);
-                    if nonce_of(&frame) != nonce || token.is_some() == S::IS_STRIPPED {
+                    if nonce_of(&frame) != nonce || token.is_some() == self.rig.order().is_stripped() {
                         let got = format!("an Interest with Nonce {:x} and token {token:?}", nonce_of(&frame));
                         return Err(EngineBenchError::Rig(format!("{got} was forwarded instead of {nonce:x}")));
                     }

@@ -56,9 +56,9 @@ use std::thread;
 
 use namehop_daemon::worker::{pin_to_processor, usable_processors};
 use namehop_engine::fib::FibStatistics;
-use namehop_engine::schedule::{Burst, Schedule, ScheduleKind, Stripped};
 use namehop_face::FaceUri;
 use namehop_hash::HashKey;
+use namehop_orders::{Order, PathKind, ScheduleKind};
 use namehop_packet::BufferPool;
 
 use crate::counters::{Counters, CountersUnavailable, Events};
@@ -122,6 +122,16 @@ enum Pass<'f> {
     Computing,
     /// The whole protocol during a flood.
     Flood(&'f FloodParameters),
+}
+
+impl Pass<'_> {
+    /// The path that packets take.
+    fn path(self) -> PathKind {
+        match self {
+            Pass::Stripped => PathKind::Stripped,
+            Pass::Whole | Pass::Computing | Pass::Flood(_) => PathKind::Whole,
+        }
+    }
 }
 
 /// Description of a pass, for progress reports.
@@ -311,19 +321,17 @@ impl EngineBench {
         start: &Barrier,
     ) -> Result<Vec<Measured>, EngineBenchError> {
         match about.pass {
-            Pass::Stripped => {
-                self.work::<Stripped<Burst>>(&self.prefixes, &all_answered(parameters), about, place, start)
-            }
-            Pass::Whole | Pass::Flood(_) => self.work::<Burst>(&self.prefixes, parameters, about, place, start),
+            Pass::Stripped => self.work(&self.prefixes, &all_answered(parameters), about, place, start),
+            Pass::Whole | Pass::Flood(_) => self.work(&self.prefixes, parameters, about, place, start),
             Pass::Computing => {
                 let prefixes = self.few_prefixes.as_ref().unwrap_or(&self.prefixes);
-                self.work::<Burst>(prefixes, &with_small_tables(parameters), about, place, start)
+                self.work(prefixes, &with_small_tables(parameters), about, place, start)
             }
         }
     }
 
-    /// Runs one worker's part of a pass over all schedules. `B` is the schedule of the warm-up.
-    fn work<B: Schedule>(
+    /// Runs one worker's part of a pass over all schedules. The router's schedule warms it up.
+    fn work(
         &self,
         prefixes: &Prefixes,
         parameters: &EngineParameters,
@@ -338,7 +346,8 @@ impl EngineBench {
             }
         };
         let warm = || {
-            let rig = rig::Rig::<B>::new(&prefixes.fib, self.key, self.pools[worker].clone(), parameters)?;
+            let order = Order::new(ScheduleKind::Burst, about.pass.path());
+            let rig = rig::Rig::new(&prefixes.fib, self.key, self.pools[worker].clone(), parameters, order)?;
             let mut load = load::Load::new(rig, prefixes, parameters, number)?;
             load.warm_up(&|done, total| tell("warming up", done, total))?;
             tell("measuring", 0, 0);

@@ -4,8 +4,7 @@
 //! all policies alike. Figures are medians over turns, and over ratios of adjacent turns.
 
 use namehop_engine::counters::EngineCounters;
-use namehop_engine::flow::BlockTicks;
-use namehop_engine::schedule::{Burst, Naive, Schedule, ScheduleKind, Timed};
+use namehop_orders::{BlockTicks, Order, PathKind, ScheduleKind};
 use namehop_store::PolicyKind;
 use namehop_traffic::workload::Workload as Requested;
 
@@ -40,7 +39,7 @@ impl EngineBench {
         let load = load_of(parameters);
         let per_policy = of.policies.iter().map(|&policy| EngineParameters { cs_policy: policy, ..load.clone() });
         let per_policy: Vec<EngineParameters> = per_policy.collect();
-        let mut workers = self.warm::<Burst>(&per_policy, of, on_progress)?;
+        let mut workers = self.warm(&per_policy, of, (ScheduleKind::Burst, PathKind::Whole), on_progress)?;
         let mut runs = Vec::new();
         for _ in 0..of.runs.max(1) {
             let before: Vec<_> = workers.iter().map(|worker| *worker.counters()).collect();
@@ -67,13 +66,15 @@ impl EngineBench {
         on_progress: &OnProgress<'_>,
     ) -> Result<Vec<Vec<BlockFigures>>, EngineBenchError> {
         let mut runs = vec![Vec::new(); of.runs.max(1)];
-        self.add_blocks::<Timed<Naive>>(parameters, of, on_progress, &mut runs)?;
-        self.add_blocks::<Timed<Burst>>(parameters, of, on_progress, &mut runs)?;
+        for schedule in [ScheduleKind::Naive, ScheduleKind::Burst] {
+            self.add_blocks(schedule, parameters, of, on_progress, &mut runs)?;
+        }
         Ok(runs)
     }
 
-    fn add_blocks<S: Schedule<Clock = BlockTicks>>(
+    fn add_blocks(
         &self,
+        schedule: ScheduleKind,
         parameters: &EngineParameters,
         of: &PolicyParameters,
         on_progress: &OnProgress<'_>,
@@ -84,35 +85,41 @@ impl EngineBench {
         // One policy after the other: the blocks of one worker are compared, and there may be many policies.
         for &policy in &of.policies {
             let load = [EngineParameters { cs_policy: policy, ..load.clone() }];
-            let mut workers = self.warm::<S>(&load, of, on_progress)?;
+            let mut workers = self.warm(&load, of, (schedule, PathKind::Timed), on_progress)?;
             for figures in runs.iter_mut() {
                 let before: Vec<BlockTicks> = workers.iter().map(Requests::block_ticks).collect();
                 take_turns(&mut workers, of, on_progress)?;
                 let ticks = workers.iter().zip(&before).map(|(worker, before)| worker.block_ticks().since(before));
-                figures.extend(ticks.map(|ticks| BlockFigures::new(policy, S::KIND, &ticks, empty_lap)));
+                figures.extend(ticks.map(|ticks| BlockFigures::new(policy, schedule, &ticks, empty_lap)));
             }
             workers.into_iter().try_for_each(Requests::finish)?;
         }
         Ok(())
     }
 
-    /// Creates a warm worker for each of the parameters.
-    fn warm<'a, S: Schedule>(
+    /// Creates a warm worker with this order for each of the parameters.
+    fn warm<'a>(
         &'a self,
         parameters: &'a [EngineParameters],
         of: &PolicyParameters,
+        (schedule, path): (ScheduleKind, PathKind),
         on_progress: &OnProgress<'_>,
-    ) -> Result<Vec<Requests<'a, S>>, EngineBenchError> {
+    ) -> Result<Vec<Requests<'a>>, EngineBenchError> {
         let pool =
             || self.pools.first().cloned().ok_or_else(|| EngineBenchError::Rig("no worker is configured".to_owned()));
         let mut workers = Vec::new();
         for parameters in parameters {
-            let rig = Rig::<S>::new(&self.prefixes.fib, self.key, pool()?, parameters)?;
+            let order = Order::new(schedule, path);
+            let rig = Rig::new(&self.prefixes.fib, self.key, pool()?, parameters, order)?;
             let mut requested = Requested::new(of.shape);
             let next_name = Box::new(move || requested.next_number());
+            let doing = match path {
+                PathKind::Timed => format!("{}, blocks, {schedule}", parameters.cs_policy),
+                PathKind::Whole | PathKind::Stripped => parameters.cs_policy.to_string(),
+            };
             let mut worker = Requests::new(rig, &self.prefixes, parameters, next_name);
             worker.warm_up(of.warm_up, &|done| {
-                on_progress(Progress { what: doing::<S>(parameters, "warming up"), done, total: of.warm_up });
+                on_progress(Progress { what: format!("{doing}: warming up"), done, total: of.warm_up });
             })?;
             let (got, capacity) = (worker.cached(), parameters.cs_capacity);
             if got < capacity {
@@ -124,16 +131,9 @@ impl EngineBench {
     }
 }
 
-fn doing<S: Schedule>(parameters: &EngineParameters, what: &str) -> String {
-    match S::KIND {
-        ScheduleKind::Burst if !S::IS_STRIPPED => format!("{}: {what}", parameters.cs_policy),
-        schedule => format!("{}, blocks, {schedule}: {what}", parameters.cs_policy),
-    }
-}
-
 /// Gives all workers turns until each has had its time.
-fn take_turns<S: Schedule>(
-    workers: &mut [Requests<'_, S>],
+fn take_turns(
+    workers: &mut [Requests<'_>],
     of: &PolicyParameters,
     on_progress: &OnProgress<'_>,
 ) -> Result<Vec<Round>, EngineBenchError> {

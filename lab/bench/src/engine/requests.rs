@@ -10,11 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use namehop_engine::counters::EngineCounters;
-use namehop_engine::flow::BlockTicks;
-use namehop_engine::schedule::Schedule;
 use namehop_engine::second_tier::TierReport;
 use namehop_face::address::MacAddress;
 use namehop_face::encapsulation::HEADER_BYTES;
+use namehop_orders::BlockTicks;
 use namehop_packet::{PacketBuffer, Timestamp};
 use namehop_table::clock::cycles_per_second;
 use namehop_wire::lp::LpPacket;
@@ -70,8 +69,8 @@ pub(super) struct Work {
 }
 
 /// A worker, its consumers and its producers.
-pub(super) struct Requests<'a, S: Schedule> {
-    rig: Rig<S>,
+pub(super) struct Requests<'a> {
+    rig: Rig,
     stock: Stock,
     workload: &'a Workload,
     /// Returns the number of the next name to request.
@@ -93,15 +92,15 @@ pub(super) struct Requests<'a, S: Schedule> {
     work: Work,
 }
 
-impl<'a, S: Schedule> Requests<'a, S> {
+impl<'a> Requests<'a> {
     pub(super) fn new(
-        rig: Rig<S>,
+        rig: Rig,
         prefixes: &'a Prefixes,
         parameters: &'a EngineParameters,
         next_name: Box<dyn FnMut() -> u64 + 'a>,
     ) -> Self {
         let workload = &prefixes.workload;
-        let headers = LinkHeaders::of::<S>();
+        let headers = LinkHeaders::of(rig.order());
         let interest = Template::interest(workload.name_bytes(), false, headers);
         let data = Template::data(workload, parameters.payload_bytes, headers);
         Requests {
@@ -173,6 +172,11 @@ impl<'a, S: Schedule> Requests<'a, S> {
     /// Report of the second tier, if there is one.
     pub(super) fn disk_report(&self) -> Option<TierReport> {
         self.rig.engine().cs_info().second_tier
+    }
+
+    /// Ticks of the blocks since the start, if they are timed; otherwise none.
+    pub(super) fn block_ticks(&self) -> BlockTicks {
+        self.rig.order().block_ticks().copied().unwrap_or_default()
     }
 
     /// Number of packets in the Content Store.
@@ -302,13 +306,6 @@ impl<'a, S: Schedule> Requests<'a, S> {
             self.sent[link] = frames;
         }
         Ok(())
-    }
-}
-
-impl<S: Schedule<Clock = BlockTicks>> Requests<'_, S> {
-    /// Ticks of the blocks since the start.
-    pub(super) fn block_ticks(&self) -> BlockTicks {
-        *self.rig.engine().block_ticks()
     }
 }
 

@@ -11,7 +11,6 @@ use namehop_dpdk::memory::MemoryPort;
 use namehop_dpdk::{Devices, Eal, mempool_bytes, use_mempools};
 use namehop_engine::engine::{CsConfig, Engine, EngineConfig};
 use namehop_engine::fib::FibWriter;
-use namehop_engine::schedule::Schedule;
 use namehop_engine::second_tier::SecondTier;
 use namehop_engine::strategy::StrategyInstance;
 use namehop_face::address::MacAddress;
@@ -21,6 +20,7 @@ use namehop_face::registry::{Face, FaceFlags, FaceParams, FaceTable};
 use namehop_face::ring::FrameRing;
 use namehop_face::wake::Waker;
 use namehop_hash::HashKey;
+use namehop_orders::{Order, ScheduleKind};
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue, Timestamp};
 use namehop_table::clock::cycles;
 use tokio::sync::mpsc::unbounded_channel;
@@ -102,8 +102,10 @@ pub(super) fn pools(parameters: &EngineParameters) -> Result<Vec<BufferPool>, En
 }
 
 /// A worker between two links; see the module documentation.
-pub(super) struct Rig<S: Schedule> {
-    worker: Worker<S>,
+pub(super) struct Rig {
+    worker: Worker,
+    /// How the worker's engine handles bursts.
+    order: Order,
     /// Keeps the worker's mailbox alive.
     _handle: WorkerHandle,
     /// The far ends of the worker's links.
@@ -111,13 +113,14 @@ pub(super) struct Rig<S: Schedule> {
     pub(super) pool: BufferPool,
 }
 
-impl<S: Schedule> Rig<S> {
+impl Rig {
     /// Creates the worker, its links and its faces.
     pub(super) fn new(
         fib: &FibWriter<StrategyInstance>,
         key: HashKey,
         pool: BufferPool,
         parameters: &EngineParameters,
+        order: Order,
     ) -> Result<Self, EngineBenchError> {
         let environment = Eal::start(0, Devices::None)?;
         let peers = Peers::of(parameters);
@@ -134,7 +137,7 @@ impl<S: Schedule> Rig<S> {
             lookahead: parameters.lookahead.unwrap_or(EngineConfig::default().lookahead),
             ..EngineConfig::default()
         };
-        let engine = Engine::<S>::new(config, fib.reader(), pool.clone(), key)
+        let engine = Engine::new(config, fib.reader(), pool.clone(), key)
             .map_err(|error| EngineBenchError::Rig(error.to_string()))?;
         let faces = Arc::new(FaceTable::new());
         let mut faces_of: [Vec<(Arc<Face>, MacAddress)>; LINKS] = Default::default();
@@ -168,7 +171,7 @@ impl<S: Schedule> Rig<S> {
         let ports = [router_first, router_second].into_iter().zip(faces_of).enumerate();
         let ports = ports.map(|(link, (port, faces))| Ok((port_params(port, link)?, faces)));
         let ports = ports.collect::<Result<Vec<_>, EngineBenchError>>()?;
-        let mut rig = Rig { worker, _handle: handle, links: [first, second], pool };
+        let mut rig = Rig { worker, order, _handle: handle, links: [first, second], pool };
         rig.attach(control, ports)?;
         Ok(rig)
     }
@@ -178,10 +181,14 @@ impl<S: Schedule> Rig<S> {
         self.worker.use_second_tier(tier);
     }
 
-    /// Returns the rig with another schedule.
-    pub(super) fn with_schedule<T: Schedule>(self) -> Rig<T> {
-        let Rig { worker, _handle, links, pool } = self;
-        Rig { worker: worker.with_schedule(), _handle, links, pool }
+    /// Changes the order on the same path.
+    pub(super) fn change_order(&mut self, kind: ScheduleKind) {
+        self.order.change(kind);
+    }
+
+    /// Returns how the worker's engine handles bursts.
+    pub(super) fn order(&self) -> &Order {
+        &self.order
     }
 
     /// Adds ports with their faces. The control side waits for the worker, so it runs in its own thread.
@@ -211,13 +218,13 @@ impl<S: Schedule> Rig<S> {
     pub(super) fn turn(&mut self, now: Timestamp, stock: &mut Stock, received: [usize; KINDS]) -> u64 {
         let before = cycles();
         stock.refill(received);
-        self.worker.turn(now);
+        self.worker.turn_with(now, |engine, now, burst, out| self.order.process(engine, now, burst, out));
         stock.give_back();
         cycles().wrapping_sub(before)
     }
 
     /// Returns the worker's engine.
-    pub(super) fn engine(&self) -> &Engine<S> {
+    pub(super) fn engine(&self) -> &Engine {
         self.worker.engine()
     }
 

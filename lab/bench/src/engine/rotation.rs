@@ -7,80 +7,34 @@
 use std::sync::Barrier;
 use std::time::Duration;
 
-use namehop_engine::schedule::{Burst, Schedule, ScheduleKind, ScheduleTask, Stripped};
+use namehop_orders::ScheduleKind;
 
 use super::EngineBenchError;
 use super::costs::Samples;
 use super::figures::Measured;
 use super::load::Load;
-use crate::counters::{Counters, Tally};
-use crate::schedule::{ByPacket, FloodFigures, FloodParameters};
+use crate::counters::Counters;
+use crate::schedule::FloodParameters;
 
 /// Length of a turn: some ten thousand exchanges, so that the cache contents left by the previous schedule do not
 /// matter.
 pub(super) const PIECE: Duration = Duration::from_millis(25);
 
-/// A load under any schedule. `B` is a schedule of the same path that the load can always be changed to.
-trait AnyLoad<'a, B: Schedule> {
-    /// Returns the load under `B`.
-    fn based(self: Box<Self>) -> Load<'a, B>;
-    /// See [`Load::measure`].
-    fn measure(&mut self, time: Duration, samples: &mut Samples) -> Result<(), EngineBenchError>;
-    /// See [`Load::count`].
-    fn count(&mut self, counters: Counters) -> Result<ByPacket<Tally>, EngineBenchError>;
-    /// See [`Load::measure_flood`].
-    fn measure_flood(&mut self, flood: &FloodParameters) -> Result<FloodFigures, EngineBenchError>;
-}
-
-impl<'a, S: Schedule, B: Schedule> AnyLoad<'a, B> for Load<'a, S> {
-    fn based(self: Box<Self>) -> Load<'a, B> {
-        (*self).with_schedule()
-    }
-
-    fn measure(&mut self, time: Duration, samples: &mut Samples) -> Result<(), EngineBenchError> {
-        Load::measure(self, time, samples)
-    }
-
-    fn count(&mut self, counters: Counters) -> Result<ByPacket<Tally>, EngineBenchError> {
-        Load::count(self, counters)
-    }
-
-    fn measure_flood(&mut self, flood: &FloodParameters) -> Result<FloodFigures, EngineBenchError> {
-        Load::measure_flood(self, flood)
-    }
-}
-
-/// Changes the schedule of a load.
-struct Change<'a, B: Schedule>(Load<'a, B>);
-
-impl<'a, B: Schedule> ScheduleTask for Change<'a, B> {
-    type Output = Box<dyn AnyLoad<'a, B> + 'a>;
-
-    fn run<S: Schedule>(self) -> Self::Output {
-        if B::IS_STRIPPED {
-            Box::new(self.0.with_schedule::<Stripped<S>>())
-        } else {
-            Box::new(self.0.with_schedule::<S>())
-        }
-    }
-}
-
 /// A warm load that changes between schedules.
-pub(super) struct Rotation<'a, B: Schedule = Burst> {
-    /// `None` only while the schedule is changed.
-    load: Option<Box<dyn AnyLoad<'a, B> + 'a>>,
+pub(super) struct Rotation<'a> {
+    load: Load<'a>,
 }
 
-impl<'a, B: Schedule> Rotation<'a, B> {
+impl<'a> Rotation<'a> {
     /// Creates a rotation from a warm load.
-    pub(super) fn new(load: Load<'a, B>) -> Self {
-        Rotation { load: Some(Box::new(load)) }
+    pub(super) fn new(load: Load<'a>) -> Self {
+        Rotation { load }
     }
 
     /// Returns the load under this schedule.
-    fn under(&mut self, schedule: ScheduleKind) -> Result<&mut (dyn AnyLoad<'a, B> + 'a), EngineBenchError> {
-        let load = self.load.take().ok_or_else(|| EngineBenchError::Rig("the load is missing".to_owned()))?;
-        Ok(&mut **self.load.insert(schedule.call(Change(load.based()))))
+    fn under(&mut self, schedule: ScheduleKind) -> &mut Load<'a> {
+        self.load.change_order(schedule);
+        &mut self.load
     }
 
     /// Counts hardware events under each schedule. `open` opens the counters.
@@ -92,7 +46,7 @@ impl<'a, B: Schedule> Rotation<'a, B> {
     ) -> Result<(), EngineBenchError> {
         for (&schedule, measured) in schedules.iter().zip(measured) {
             if let Some(counters) = open() {
-                measured.counted = Some(self.under(schedule)?.count(counters)?);
+                measured.counted = Some(self.under(schedule).count(counters)?);
             }
         }
         Ok(())
@@ -104,23 +58,23 @@ impl<'a, B: Schedule> Rotation<'a, B> {
         schedule: ScheduleKind,
         flood: &FloodParameters,
     ) -> Result<Measured, EngineBenchError> {
-        Ok(Measured { flood: Some(self.under(schedule)?.measure_flood(flood)?), ..Measured::default() })
+        Ok(Measured { flood: Some(self.under(schedule).measure_flood(flood)?), ..Measured::default() })
     }
 
     /// Ends the load.
     pub(super) fn finish(self) -> Result<(), EngineBenchError> {
-        self.load.map_or(Ok(()), |load| load.based().finish())
+        self.load.finish()
     }
 }
 
 /// Measures each schedule for `time`. Several workers, each with its own load, meet at `start` before every piece, so
 /// that all run the same schedule. A worker that failed keeps meeting the others.
-pub(super) fn take_turns<'a, B: Schedule>(
-    mut rotation: Result<Rotation<'a, B>, EngineBenchError>,
+pub(super) fn take_turns<'a>(
+    mut rotation: Result<Rotation<'a>, EngineBenchError>,
     schedules: &[ScheduleKind],
     time: Duration,
     start: &Barrier,
-) -> Result<(Rotation<'a, B>, Vec<Measured>), EngineBenchError> {
+) -> Result<(Rotation<'a>, Vec<Measured>), EngineBenchError> {
     let piece = time.min(PIECE);
     let rounds = time.as_nanos().div_ceil(piece.as_nanos().max(1));
     let mut samples: Vec<Samples> = schedules.iter().map(|_| Samples::default()).collect();
@@ -128,7 +82,7 @@ pub(super) fn take_turns<'a, B: Schedule>(
         for (&schedule, samples) in schedules.iter().zip(&mut samples) {
             start.wait();
             rotation = rotation.and_then(|mut rotation| {
-                rotation.under(schedule)?.measure(piece, samples)?;
+                rotation.under(schedule).measure(piece, samples)?;
                 Ok(rotation)
             });
         }

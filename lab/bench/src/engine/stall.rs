@@ -15,8 +15,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use namehop_disk::{DiskCache, DiskSettings, DiskTier, Worker as DiskWorker};
-use namehop_engine::schedule::Burst;
 use namehop_engine::second_tier::{TierReport, TierState};
+use namehop_orders::{Order, PathKind, ScheduleKind};
 use serde::Serialize;
 
 use super::requests::{Requests, Work};
@@ -169,10 +169,11 @@ impl EngineBench {
         parameters: &'a EngineParameters,
         tier: Option<DiskTier>,
         tell: &dyn Fn(String, u64, u64),
-    ) -> Result<Requests<'a, Burst>, EngineBenchError> {
+    ) -> Result<Requests<'a>, EngineBenchError> {
         let pool = self.pools.first().cloned();
         let pool = pool.ok_or_else(|| EngineBenchError::Rig("no worker is configured".to_owned()))?;
-        let mut rig = Rig::<Burst>::new(&self.prefixes.fib, self.key, pool, parameters)?;
+        let order = Order::new(ScheduleKind::Burst, PathKind::Whole);
+        let mut rig = Rig::new(&self.prefixes.fib, self.key, pool, parameters, order)?;
         let with = if tier.is_some() { "with" } else { "without" };
         if let Some(tier) = tier {
             rig.use_second_tier(Box::new(tier));
@@ -191,22 +192,18 @@ impl EngineBench {
 }
 
 /// Report of the worker's second tier.
-fn report(beside: &Requests<'_, Burst>) -> TierReport {
+fn report(beside: &Requests<'_>) -> TierReport {
     beside.disk_report().unwrap_or_default()
 }
 
-fn turn(
-    without: &mut Requests<'_, Burst>,
-    beside: &mut Requests<'_, Burst>,
-    begun: Instant,
-) -> Result<Turn, EngineBenchError> {
+fn turn(without: &mut Requests<'_>, beside: &mut Requests<'_>, begun: Instant) -> Result<Turn, EngineBenchError> {
     let after = begun.elapsed();
     let per_request = |Work { ticks, requests, .. }: Work| ticks as f64 / requests.max(1) as f64;
     let without = per_request(without.measure(PIECE)?);
     Ok(Turn { without, beside: per_request(beside.measure(PIECE)?), after })
 }
 
-fn wait_until_it_works(beside: &mut Requests<'_, Burst>) -> Result<(), EngineBenchError> {
+fn wait_until_it_works(beside: &mut Requests<'_>) -> Result<(), EngineBenchError> {
     let deadline = Instant::now() + PATIENCE;
     while report(beside).status.state != TierState::Working {
         if Instant::now() > deadline {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use namehop_dpdk::{Devices, Eal};
-use namehop_engine::flow::FlowBlock;
+use namehop_orders::FlowBlock;
 use namehop_simulate::run::{Plan, Source, run};
 use namehop_store::PolicyKind;
 use namehop_traffic::workload::{Workload, WorkloadKind, WorkloadShape};

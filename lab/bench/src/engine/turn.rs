@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use namehop_engine::schedule::Schedule;
 use namehop_packet::PacketBuffer;
 
 use super::load::{HIGH_NONCE, Load};
@@ -36,7 +35,7 @@ pub(super) struct Turn {
     pub(super) answered: Vec<u64>,
 }
 
-impl<S: Schedule> Load<'_, S> {
+impl Load<'_> {
     /// Prepares a turn with these numbers of cache misses, cache hits and Data. They are in random order if `kind` is
     /// `None`.
     pub(super) fn prepare(&mut self, kind: Option<PacketKind>, [misses, hits, data]: [usize; 3]) -> Turn {

@@ -13,7 +13,7 @@ use namehop_bench::policy::PolicyParameters;
 use namehop_bench::progress::OnProgress;
 use namehop_bench::schedule::{EngineParameters, FloodFigures, FloodParameters, ScheduleFigures};
 use namehop_bench::workload::WorkloadParameters;
-use namehop_engine::schedule::ScheduleKind;
+use namehop_orders::ScheduleKind;
 use namehop_table::{HugePages, PageKind, table_memory_by_pages};
 use namehop_traffic::workload::WorkloadShape;
 use serde::Serialize;

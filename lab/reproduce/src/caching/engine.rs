@@ -1,7 +1,6 @@
 //! Blocks of packet flow and forwarding rate, measured in the engine with each policy.
 
-use namehop_engine::flow::FlowBlock;
-use namehop_engine::schedule::ScheduleKind;
+use namehop_orders::{FlowBlock, ScheduleKind};
 use namehop_store::PolicyKind;
 
 use crate::context::Context;

@@ -4,8 +4,8 @@ use namehop_bench::counters::CounterFigures;
 use namehop_bench::measurements::EngineMeasurements;
 use namehop_bench::progress::{OnProgress, Progress};
 use namehop_bench::schedule::{ByPacket, EngineParameters, PacketKind, ScheduleFigures};
-use namehop_engine::schedule::ScheduleKind;
 use namehop_model::pipeline::{BackendCycles, LoadLevels, StageCycles};
+use namehop_orders::ScheduleKind;
 use namehop_store::PolicyKind;
 
 use super::Measured;

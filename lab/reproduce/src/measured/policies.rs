@@ -4,8 +4,7 @@ use namehop_bench::measurements::EngineMeasurements;
 use namehop_bench::policy::{BlockFigures, PolicyFigures, PolicyParameters};
 use namehop_bench::progress::OnProgress;
 use namehop_bench::schedule::EngineParameters;
-use namehop_engine::flow::FlowBlock;
-use namehop_engine::schedule::ScheduleKind;
+use namehop_orders::{FlowBlock, ScheduleKind};
 use namehop_store::PolicyKind;
 use namehop_traffic::workload::{WorkloadKind, WorkloadShape};
 

@@ -1,12 +1,11 @@
 //! Exchanges packets with the other workers, once per poll iteration.
 
-use namehop_engine::schedule::Schedule;
 use namehop_packet::{FaceId, Timestamp};
 
 use super::handover::Handed;
 use super::{BURST, Worker};
 
-impl<S: Schedule> Worker<S> {
+impl Worker {
     /// Transfers packets of other workers to their owners and receives packets from them. Returns whether any were
     /// received.
     pub(super) fn exchange(&mut self, now: Timestamp) -> bool {

@@ -7,7 +7,6 @@ use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
 use namehop_engine::engine::CsErasure;
-use namehop_engine::schedule::Schedule;
 use namehop_face::latency::LatencyRecorder;
 use namehop_face::port::QueueCounts;
 use namehop_manage::server::{EngineStatus, HandoverCounters, QueueStatus, WorkerStatus};
@@ -47,7 +46,7 @@ fn queue_status(counts: QueueCounts) -> QueueStatus {
     QueueStatus { port, queue: queue as u64, received_frames, sent_frames, steered_faces: steered_faces as u64 }
 }
 
-impl<S: Schedule> Worker<S> {
+impl Worker {
     /// Executes one command and replies.
     pub(super) fn execute(&mut self, now: Timestamp, command: WorkerCommand) {
         // The sender may have stopped waiting for the reply; the command is executed all the same.

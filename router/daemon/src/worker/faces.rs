@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use namehop_engine::engine::Engine;
-use namehop_engine::schedule::Schedule;
 use namehop_face::link_service::{DroppedInterest, LinkService, Reassembler};
 use namehop_face::port::{self, PortOutput, PortSet};
 use namehop_face::registry::Face;
@@ -94,15 +93,15 @@ impl FaceRecords {
 }
 
 /// The face records together with the other parts of the worker that store faces.
-pub(super) struct WorkerFaces<'a, S: Schedule> {
+pub(super) struct WorkerFaces<'a> {
     pub(super) records: &'a mut FaceRecords,
-    pub(super) engine: &'a mut Engine<S>,
+    pub(super) engine: &'a mut Engine,
     pub(super) reassembler: &'a mut Reassembler,
     /// The number of the worker.
     pub(super) worker: usize,
 }
 
-impl<S: Schedule> WorkerFaces<'_, S> {
+impl WorkerFaces<'_> {
     /// Adds a face. Does nothing if it exists; removes an older face in the same slot, which has been closed.
     pub(super) fn add(&mut self, face: &Arc<Face>, output: Output) {
         let info = face.to_face_info();
@@ -140,7 +139,7 @@ impl<S: Schedule> WorkerFaces<'_, S> {
     }
 }
 
-impl<S: Schedule> port::FaceRecords for WorkerFaces<'_, S> {
+impl port::FaceRecords for WorkerFaces<'_> {
     fn add(&mut self, face: &Arc<Face>, output: PortOutput) {
         match self.records.get(face.id()) {
             // A packet from another worker created the record before the port was added.
@@ -230,7 +229,6 @@ impl LinkTimers {
 
 #[cfg(test)]
 mod tests {
-    use namehop_engine::schedule::Burst;
     use namehop_face::encapsulation::NDN_GROUP;
     use namehop_face::registry::{FaceFlags, FaceParams, FaceTable, FaceUpdate};
 
@@ -243,7 +241,7 @@ mod tests {
             (FaceRecords::default(), small_engine(BufferPool::new(16, 1)).0, Reassembler::new(0, 4));
         let mut faces =
             WorkerFaces { records: &mut records, engine: &mut engine, reassembler: &mut reassembler, worker: 0 };
-        let agree = |faces: &mut WorkerFaces<'_, Burst>, id: FaceId, is_there: bool| {
+        let agree = |faces: &mut WorkerFaces<'_>, id: FaceId, is_there: bool| {
             assert_eq!(faces.records.get(id).is_some(), is_there, "record of {id}");
             assert_eq!(faces.engine.face_drops(id).is_some(), is_there, "face {id} in the engine");
         };

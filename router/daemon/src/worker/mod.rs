@@ -18,7 +18,6 @@ mod interest_way;
 mod latency;
 mod polling;
 mod processors;
-mod reschedule;
 mod sending;
 mod task;
 #[cfg(test)]
@@ -31,7 +30,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use namehop_engine::engine::Engine;
-use namehop_engine::schedule::{Burst, Schedule};
 use namehop_engine::second_tier::SecondTier;
 use namehop_face::capture::{CaptureRecorder, Direction};
 use namehop_face::counters::LinkDrop;
@@ -42,7 +40,7 @@ use namehop_face::registry::{Face, FaceTable};
 use namehop_face::ring::{Frame, FrameRing};
 use namehop_face::wait_watch::WaitWatch;
 use namehop_face::wake::Waker;
-use namehop_packet::{BufferPool, FaceId, IncomingBurst, Outgoing, PacketBuffer, Timestamp};
+use namehop_packet::{BufferPool, FaceId, Incoming, IncomingBurst, Outgoing, PacketBuffer, Timestamp};
 
 use command::{Mailbox, Settled, WorkerMailbox};
 use execute::Erasing;
@@ -78,9 +76,9 @@ pub struct WorkerRings {
     pub to_control_from_neighbours: Arc<FrameRing>,
 }
 
-/// One forwarding worker. The schedule `S` decides how its engine prefetches.
-pub struct Worker<S: Schedule = Burst> {
-    engine: Engine<S>,
+/// One forwarding worker.
+pub struct Worker {
+    engine: Engine,
     pool: BufferPool,
     /// All faces, shared with other threads.
     table: Arc<FaceTable>,
@@ -126,11 +124,11 @@ pub struct Worker<S: Schedule = Burst> {
     congestion_marks: u64,
 }
 
-impl<S: Schedule> Worker<S> {
+impl Worker {
     /// Creates a worker around `engine`, with the faces that exist; faces on ports are added with their ports. `waker`
     /// must be the waker of the worker's incoming rings. `handover` is `None` for a single worker.
     pub fn new(
-        mut engine: Engine<S>,
+        mut engine: Engine,
         pool: BufferPool,
         table: Arc<FaceTable>,
         rings: WorkerRings,
@@ -196,7 +194,7 @@ impl<S: Schedule> Worker<S> {
     }
 
     /// Returns the engine, for measurements.
-    pub fn engine(&self) -> &Engine<S> {
+    pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
@@ -249,6 +247,17 @@ impl<S: Schedule> Worker<S> {
     /// Runs one poll iteration: commands, a burst from each ring and each port, due timers, sending. Returns whether
     /// there were commands, packets or unfinished work.
     pub fn turn(&mut self, now: Timestamp) -> bool {
+        self.turn_with(now, Engine::process)
+    }
+
+    /// The same with another function in place of [`Engine::process`], with the same contract, for measurements.
+    /// Packets that other workers offer are processed by the engine in any case.
+    #[inline(always)]
+    pub fn turn_with(
+        &mut self,
+        now: Timestamp,
+        process: impl FnOnce(&mut Engine, Timestamp, &mut Vec<Incoming>, &mut Vec<Outgoing>),
+    ) -> bool {
         let mut worked = false;
         while let Some(command) = self.mailbox.commands.pop() {
             worked = true;
@@ -288,7 +297,7 @@ impl<S: Schedule> Worker<S> {
         if self.handover.is_some() {
             worked |= self.exchange(now);
         }
-        self.engine.process(now, self.incoming.in_order(), &mut self.outgoing);
+        process(&mut self.engine, now, self.incoming.in_order(), &mut self.outgoing);
         if self.handover.is_some() {
             self.process_handed(now);
         }
@@ -317,12 +326,12 @@ impl<S: Schedule> Worker<S> {
     }
 
     /// Borrows the ports together with the face records, which port changes add and remove.
-    fn ports_and_faces(&mut self) -> (&mut PortSet, WorkerFaces<'_, S>) {
+    fn ports_and_faces(&mut self) -> (&mut PortSet, WorkerFaces<'_>) {
         let Worker { ports, records, engine, reassembler, number, .. } = self;
         (ports, WorkerFaces { records, engine, reassembler, worker: *number })
     }
 
-    fn faces(&mut self) -> WorkerFaces<'_, S> {
+    fn faces(&mut self) -> WorkerFaces<'_> {
         self.ports_and_faces().1
     }
 

@@ -1,7 +1,6 @@
 //! The end of a poll iteration: packets become frames, which go to ports, to the rings of the sockets and of the
 //! control thread, or to the workers that have the ports.
 
-use namehop_engine::schedule::Schedule;
 use namehop_face::capture::{CaptureRecorder, Direction};
 use namehop_face::counters::LinkDrop;
 use namehop_face::port::PortSet;
@@ -14,7 +13,7 @@ use super::handover::Handed;
 use super::latency::FrameStamps;
 use super::{Worker, WorkerRings};
 
-impl<S: Schedule> Worker<S> {
+impl Worker {
     pub(super) fn run_link_timers(&mut self, now: Timestamp) {
         self.reassembler.expire(now);
         let (rings, ports, pool) = (&self.rings, &mut self.ports, &self.pool);

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use namehop_engine::engine::{CsConfig, Engine, EngineConfig};
 use namehop_engine::fib::FibWriter;
-use namehop_engine::schedule::Burst;
 use namehop_engine::strategy::StrategyInstance;
 use namehop_face::counters::LinkDrop;
 use namehop_face::port::PortSet;
@@ -23,7 +22,7 @@ const INTEREST: [u8; 13] = [0x05, 0x0B, 0x07, 0x03, 0x08, 0x01, 0x41, 0x0A, 0x04
 
 /// A worker without ports, and the other threads' ends of its rings and handles.
 struct Bench {
-    worker: Worker<Burst>,
+    worker: Worker,
     handle: WorkerHandles,
     rings: WorkerRings,
     table: Arc<FaceTable>,
@@ -32,7 +31,7 @@ struct Bench {
 }
 
 /// Creates an engine with small tables, and the writer of its FIB.
-pub(super) fn small_engine(pool: BufferPool) -> (Engine<Burst>, FibWriter<StrategyInstance>) {
+pub(super) fn small_engine(pool: BufferPool) -> (Engine, FibWriter<StrategyInstance>) {
     let key = HashKey::new(1, 2);
     let fib = FibWriter::new(key, StrategyInstance::default()).expect("memory");
     let cs = CsConfig { capacity_packets: 16, capacity_bytes: 1 << 16, ..CsConfig::default() };

@@ -1,7 +1,6 @@
 //! The effect of each action of a scenario on the engine and on the model.
 
 use namehop_engine::engine::CsChange;
-use namehop_engine::schedule::Schedule;
 use namehop_packet::{FaceId, LinkFields};
 use namehop_wire::lp::{NackReason, PitToken};
 use proptest::prelude::*;
@@ -11,7 +10,7 @@ use super::super::scenario::*;
 use super::super::{Face, Headers, Nonce};
 use super::{Received, Runner, face_info};
 
-impl<S: Schedule> Runner<S> {
+impl Runner {
     /// Applies the action; packets that the engine sends are compared now or at the end of the burst.
     pub fn act(&mut self, action: &Action) -> Result<(), TestCaseError> {
         match action {

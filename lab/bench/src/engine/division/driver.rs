@@ -6,7 +6,6 @@ use std::thread;
 use std::time::Instant;
 
 use namehop_daemon::worker::Worker;
-use namehop_engine::schedule::Burst;
 use namehop_face::ring::Frame;
 use namehop_packet::{FaceId, Timestamp};
 use namehop_table::clock::{cycles, cycles_per_second};
@@ -52,7 +51,7 @@ pub(super) struct Pending {
 
 /// A worker and its peers; see the module documentation.
 pub(super) struct Driver<'a> {
-    worker: Worker<Burst>,
+    worker: Worker,
     number: usize,
     shared: &'a Shared<'a>,
     /// The current load.
@@ -74,7 +73,7 @@ pub(super) struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    pub(super) fn new(worker: Worker<Burst>, number: usize, shared: &'a Shared<'a>) -> Self {
+    pub(super) fn new(worker: Worker, number: usize, shared: &'a Shared<'a>) -> Self {
         let content = vec![0; shared.parameters.payload_bytes];
         let next_name = number as u64 * NAMES_PER_WORKER;
         let (pending, sent, now) = (VecDeque::new(), Vec::new(), Timestamp(0));

@@ -27,7 +27,6 @@ use crossbeam_queue::ArrayQueue;
 use namehop_daemon::worker::{Handover, Worker, WorkerRings, pin_to_processor, usable_processors};
 use namehop_engine::dispatch::{DEFAULT_COMPONENTS, NameDispatch};
 use namehop_engine::engine::{CsConfig, Engine, EngineConfig};
-use namehop_engine::schedule::Burst;
 use namehop_face::port::PortSet;
 use namehop_face::registry::{FaceFlags, FaceParams, FaceTable};
 use namehop_face::ring::{Frame, FrameRing};
@@ -234,7 +233,7 @@ impl EngineBench {
         parameters: &'a EngineParameters,
         count: usize,
         loads: Vec<(usize, Load)>,
-    ) -> Result<(Vec<Worker<Burst>>, Shared<'a>), EngineBenchError> {
+    ) -> Result<(Vec<Worker>, Shared<'a>), EngineBenchError> {
         let error = |error: &dyn std::error::Error| EngineBenchError::Rig(error.to_string());
         let pool = BufferPool::new(POOL_FRAMES * count, 64);
         let dispatch = Arc::new(NameDispatch::new(count, DEFAULT_COMPONENTS, DispatchKey::new(7, 9)));
@@ -271,7 +270,7 @@ impl EngineBench {
                 lookahead: parameters.lookahead.unwrap_or(EngineConfig::default().lookahead),
                 ..EngineConfig::default()
             };
-            let engine = Engine::<Burst>::new(config, self.prefixes.fib.reader(), pool.clone(), self.key);
+            let engine = Engine::new(config, self.prefixes.fib.reader(), pool.clone(), self.key);
             let ring = || Arc::new(FrameRing::new(RING_FRAMES, Arc::clone(waker)));
             let of_worker = WorkerRings {
                 from_streams: ring(),

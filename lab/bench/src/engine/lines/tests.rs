@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use namehop_engine::schedule::Naive;
+use namehop_orders::{Order, PathKind, ScheduleKind};
 use namehop_table::touched::touched_lines;
 
 use super::*;
@@ -65,8 +65,9 @@ impl LineWatch {
 
 /// Lines that packets fetch from memory in a worker; NaN for kinds that do not occur.
 fn count(bench: &EngineBench, parameters: &EngineParameters) -> ByPacket<f64> {
-    let rig =
-        rig::Rig::<Naive>::new(&bench.prefixes.fib, bench.key, bench.pools[0].clone(), parameters).expect("a rig");
+    let order = Order::new(ScheduleKind::Naive, PathKind::Whole);
+    let pool = bench.pools[0].clone();
+    let rig = rig::Rig::new(&bench.prefixes.fib, bench.key, pool, parameters, order).expect("a rig");
     let mut load = load::Load::new(rig, &bench.prefixes, parameters, 0).expect("a load");
     load.warm_up(&|_, _| ()).expect("all packets are forwarded");
     let cache = Lru::new(parameters.private_cache_bytes / LINE_BYTES);
@@ -74,7 +75,7 @@ fn count(bench: &EngineBench, parameters: &EngineParameters) -> ByPacket<f64> {
     // The first rounds fill the cache, the later ones are counted.
     let rounds = 2 * parameters.in_flight / parameters.burst + ROUNDS;
     let mut hits_due = 0.0;
-    let mut exchange = |load: &mut load::Load<'_, Naive>, rounds| {
+    let mut exchange = |load: &mut load::Load<'_>, rounds| {
         for _ in 0..rounds {
             load.exchange_once(&mut hits_due, &mut |_| ()).expect("all packets are forwarded");
         }

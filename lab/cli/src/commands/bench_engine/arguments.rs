@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use namehop_engine::schedule::{ScheduleKind, UnknownSchedule};
+use namehop_orders::{ScheduleKind, UnknownSchedule};
 use namehop_traffic::workload::WorkloadKind;
 use namehop_wire::MAX_NAME_COMPONENTS;
 

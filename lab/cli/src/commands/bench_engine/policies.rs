@@ -4,7 +4,7 @@ use namehop_bench::engine::EngineBench;
 use namehop_bench::policy::{BlockFigures, PolicyFigures, PolicyParameters};
 use namehop_bench::progress::OnProgress;
 use namehop_bench::schedule::EngineParameters;
-use namehop_engine::flow::FlowBlock;
+use namehop_orders::FlowBlock;
 use namehop_store::{PolicyKind, UnknownPolicy};
 use serde::Serialize;
 

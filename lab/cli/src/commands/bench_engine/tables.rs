@@ -2,7 +2,7 @@
 
 use namehop_bench::counters::CounterFigures;
 use namehop_bench::schedule::{ByPacket, PacketCosts, ScheduleFigures, Spread};
-use namehop_engine::schedule::ScheduleKind;
+use namehop_orders::ScheduleKind;
 
 use super::{FloodRow, Report};
 use namehop_cli::output::{Align, Table, properties};

@@ -9,7 +9,6 @@ use std::time::Duration;
 use namehop_engine::dispatch::NameDispatch;
 use namehop_engine::engine::{CsConfig, Engine, EngineConfig};
 use namehop_engine::fib::{FibWriter, NextHop};
-use namehop_engine::schedule::Burst;
 use namehop_engine::strategy::StrategyInstance;
 use namehop_face::counters::LinkDrop;
 use namehop_face::port::PortSet;
@@ -30,7 +29,7 @@ use super::*;
 const WORKERS: usize = 4;
 
 struct Bench {
-    workers: Vec<Worker<Burst>>,
+    workers: Vec<Worker>,
     handles: Vec<WorkerHandle>,
     rings: Vec<WorkerRings>,
     table: Arc<FaceTable>,
@@ -242,7 +241,7 @@ fn a_short_interest_with_can_be_prefix_is_answered_by_data_without_token() {
     sent.sort_by_key(|(_, token, _)| token.len());
     let with = PitToken::from_slice(b"x").expect("short");
     assert_eq!(sent, [(consumer.id(), PitToken::empty(), data(&name)), (consumer.id(), with, data(&name))]);
-    let drops = |worker: &Worker<Burst>| worker.engine.counters().drops.total();
+    let drops = |worker: &Worker| worker.engine.counters().drops.total();
     assert_eq!(bench.workers.iter().map(drops).sum::<u64>(), 0);
     assert_eq!(bench.pool.in_use(), 0);
 }

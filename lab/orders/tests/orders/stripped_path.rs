@@ -1,15 +1,12 @@
-//! The path that publications measured, under every schedule: Interests go to the first next hop, Data returns to the
+//! The path that publications measured, in every order: Interests go to the first next hop, Data returns to the
 //! downstreams, repeated Interests are answered from the cache, and the rest of the protocol is omitted.
 
 use namehop_engine::engine::CsConfig;
 use namehop_engine::fib::{FibWriter, NextHop};
-use namehop_engine::schedule::{
-    BucketPrefetch, Burst, BurstScalar, Naive, PreHash, Schedule, Speculative, SpeculativeFirst, SpeculativeFirstPairs,
-    SpeculativePairs, Stripped,
-};
 use namehop_engine::strategy::StrategyInstance;
 use namehop_engine::{Engine, EngineConfig};
 use namehop_hash::HashKey;
+use namehop_orders::{FlowBlock, Order, PathKind, ScheduleKind};
 use namehop_packet::{
     BufferPool, DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Outgoing, PacketBuffer,
     PacketKind, Timestamp,
@@ -17,7 +14,7 @@ use namehop_packet::{
 use namehop_wire::lp::PitToken;
 
 use crate::packets::{data, interest, name};
-use crate::router::{CONSUMER, CONSUMER2, PRODUCER, PRODUCER2};
+use crate::{CONSUMER, CONSUMER2, PRODUCER, PRODUCER2};
 
 const NAMES: usize = 100;
 const NOW: Timestamp = Timestamp(1_000_000_000);
@@ -25,8 +22,9 @@ const NOW: Timestamp = Timestamp(1_000_000_000);
 type Sent = (PacketKind, u32, Vec<u8>);
 
 /// An engine on the stripped path. Names below `/even` lead to one producer, those below `/odd` to the other.
-struct Scene<S: Schedule> {
-    engine: Engine<Stripped<S>>,
+struct Scene {
+    engine: Engine,
+    order: Order,
     pool: BufferPool,
     _fib: FibWriter<StrategyInstance>,
 }
@@ -39,8 +37,8 @@ fn producer(number: usize) -> u32 {
     if number.is_multiple_of(2) { PRODUCER } else { PRODUCER2 }
 }
 
-impl<S: Schedule> Scene<S> {
-    fn new(cs_capacity: usize) -> Self {
+impl Scene {
+    fn new(cs_capacity: usize, kind: ScheduleKind, path: PathKind) -> Self {
         let (key, pool) = (HashKey::new(1, 2), BufferPool::new(10_000, 1_000));
         let mut fib = FibWriter::new(key, StrategyInstance::default()).expect("memory");
         for (prefix, best, other) in [("/even", PRODUCER, PRODUCER2), ("/odd", PRODUCER2, PRODUCER)] {
@@ -58,7 +56,7 @@ impl<S: Schedule> Scene<S> {
                 is_up: true,
             });
         }
-        Scene { engine, pool, _fib: fib }
+        Scene { engine, order: Order::new(kind, path), pool, _fib: fib }
     }
 
     /// Processes these packets as one burst, each on its face, and returns what is sent.
@@ -70,7 +68,7 @@ impl<S: Schedule> Scene<S> {
             Incoming { face: FaceId(face), buffer: self.pool.copy_of(&bytes).expect("buffer"), fields }
         };
         let (mut burst, mut out) = (packets.into_iter().map(incoming).collect(), Vec::new());
-        self.engine.process(NOW, &mut burst, &mut out);
+        self.order.process(&mut self.engine, NOW, &mut burst, &mut out);
         self.engine.check_invariants().expect("invariants");
         let sent = |Outgoing { face, kind, buffer, fields }: Outgoing| {
             assert!(fields.pit_token.is_empty(), "no PIT token may be attached");
@@ -88,9 +86,9 @@ fn data_bytes(uri: &str) -> Vec<u8> {
     crate::packets::Packet::from(data(uri)).bytes
 }
 
-fn forwards_there_and_back<S: Schedule>() {
+fn forwards_there_and_back(kind: ScheduleKind, path: PathKind) {
     for cs_capacity in [0, 1_000] {
-        let mut scene = Scene::<S>::new(cs_capacity);
+        let mut scene = Scene::new(cs_capacity, kind, path);
         let (interests, data): (Vec<_>, Vec<_>) =
             (0..NAMES).map(uri).map(|uri| (interest_bytes(&uri), data_bytes(&uri))).unzip();
 
@@ -135,14 +133,21 @@ fn forwards_there_and_back<S: Schedule>() {
 }
 
 #[test]
-fn interests_go_out_and_data_comes_back_under_every_schedule() {
-    forwards_there_and_back::<Naive>();
-    forwards_there_and_back::<BucketPrefetch>();
-    forwards_there_and_back::<PreHash>();
-    forwards_there_and_back::<Speculative>();
-    forwards_there_and_back::<SpeculativeFirst>();
-    forwards_there_and_back::<SpeculativePairs>();
-    forwards_there_and_back::<SpeculativeFirstPairs>();
-    forwards_there_and_back::<BurstScalar>();
-    forwards_there_and_back::<Burst>();
+fn interests_go_out_and_data_comes_back_in_every_order() {
+    for &kind in ScheduleKind::ALL {
+        forwards_there_and_back(kind, PathKind::Stripped);
+    }
+}
+
+#[test]
+fn the_timed_path_does_the_same_and_times_its_blocks() {
+    forwards_there_and_back(ScheduleKind::Naive, PathKind::Timed);
+    let mut scene = Scene::new(1_000, ScheduleKind::Naive, PathKind::Timed);
+    scene.burst([(CONSUMER, interest_bytes(&uri(1)))]);
+    scene.burst([(producer(1), data_bytes(&uri(1)))]);
+    scene.burst([(CONSUMER, interest_bytes(&uri(1)))]);
+    let ticks = scene.order.block_ticks().expect("the path is timed");
+    let laps = FlowBlock::ALL.iter().map(|&block| ticks.of(block).1).sum::<u64>() + ticks.interruptions();
+    // Of the forwarded Interest, of the Data, and of the Interest that the cache answers.
+    assert_eq!(laps, 7 + 7 + 7);
 }

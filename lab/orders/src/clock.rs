@@ -1,8 +1,7 @@
 //! A clock that measures the blocks of the published packet flow (Takemasa, thesis, Osaka University 2019, figures 3.3,
 //! 5.1 and 5.2).
 //!
-//! The clock of an engine is part of its schedule's type. With [`Untimed`], which all schedules except
-//! [`Timed`](crate::schedule::Timed) have, the clock compiles to nothing.
+//! The clock is part of the type of the stripped path. With [`Untimed`] it compiles to nothing.
 
 use namehop_table::clock::cycles_in_order;
 
@@ -66,7 +65,7 @@ impl FlowBlock {
 }
 
 /// Divides the processing time of packets among blocks.
-pub trait BlockClock: Default + Send + 'static {
+pub(crate) trait BlockClock {
     /// Starts a block.
     fn start(&mut self);
     /// Ends `block` and starts the next one.
@@ -75,7 +74,7 @@ pub trait BlockClock: Default + Send + 'static {
 
 /// A clock that measures nothing and occupies no memory.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Untimed;
+pub(crate) struct Untimed;
 
 impl BlockClock for Untimed {
     #[inline(always)]
@@ -89,7 +88,7 @@ impl BlockClock for Untimed {
 const INTERRUPTION_TICKS: u64 = 20_000;
 
 /// A clock that reads the CPU's time-stamp counter. Each lap waits for all earlier instructions, so blocks do not
-/// overlap. They do overlap in an engine without a clock, so the sum of all blocks exceeds the time of such an engine.
+/// overlap. They do overlap without a clock, so the sum of all blocks exceeds the time without one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BlockTicks {
     last: u64,

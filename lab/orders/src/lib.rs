@@ -1,0 +1,37 @@
+//! Orders of the forwarding engine's steps, for comparison with the router's schedule.
+//!
+//! The engine exposes the steps of a burst (`namehop_engine::schedule`), and the router has one order of them. This
+//! crate has the others. All use the same steps, so a comparison of orders compares nothing else. On the router's path
+//! all orders send the same bytes for the same input, and differ only in time.
+//!
+//! The published orders are `Naive`, `BucketPrefetch`, `PreHash` and `Speculative` (Takemasa, Koizumi and Hasegawa, ICN
+//! 2017, sections 4 and 6.5). The publications leave two details of the last one open, so it has four variants:
+//!
+//! | | entries after the previous packet is handled | entries of two packets, then both are handled |
+//! |---|---|---|
+//! | entries of all matching tags (ICN 2017, section 4.2) | `Speculative` | `SpeculativePairs` |
+//! | of the first matching tag (Takemasa, 2019, section 4.3.2) | `SpeculativeFirst` | `SpeculativeFirstPairs` |
+//!
+//! Each order can also run on the stripped path, which the publications measured instead of a whole router, and that
+//! path can be timed block by block.
+//!
+//! | file | what |
+//! |---|---|
+//! | `schedule_kind` | names of the orders |
+//! | `order` | an order on a path, which takes the place of the engine's own schedule |
+//! | `arrangement` | the orders, one function each |
+//! | `path` | what differs between paths; the router's path |
+//! | `stripped` | the stripped path |
+//! | `clock` | a clock for the blocks of the stripped path |
+#![forbid(unsafe_code)]
+
+mod arrangement;
+mod clock;
+mod order;
+mod path;
+mod schedule_kind;
+mod stripped;
+
+pub use clock::{BlockTicks, FlowBlock};
+pub use order::{Order, PathKind};
+pub use schedule_kind::{ScheduleKind, UnknownSchedule};
