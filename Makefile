@@ -11,6 +11,9 @@ INSTALLED = $(or $(PROGRAM),target/release/namehop)
 # The programs that namehop executes: those in its folder if they exist, otherwise those of target/release.
 OTHER_PROGRAMS = namehop-p4 namehop-lab
 INSTALLED_OTHERS = $(foreach program,$(OTHER_PROGRAMS),$(or $(wildcard $(dir $(INSTALLED))$(program)),target/release/$(program)))
+# The shared object that ports need, beside the programs.
+SHIM = libnamehop_dpdk.so
+INSTALLED_SHIM = $(firstword $(wildcard $(dir $(INSTALLED))$(SHIM) target/release/$(SHIM)))
 # Shell completion files, below PREFIX/share.
 COMPLETIONS = bash-completion/completions/namehop zsh/site-functions/_namehop fish/vendor_completions.d/namehop.fish
 SHELL_OF_bash-completion/completions/namehop = bash
@@ -22,7 +25,7 @@ SYSTEM_TEST = NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PA
 LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 PACKET_COST = cargo run --quiet --release --locked --package namehop-bench --no-default-features --example packet_cost --
 
-.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build release run try test check style unit-test model-test system-test attack-test link-test fuzz ebpf-test path-table openapi soak results cost-test
+.PHONY: help setup setup-test setup-cost setup-nic setup-deb setup-ports nic-test build ports release run try test check style unit-test model-test system-test attack-test link-test fuzz ebpf-test path-table openapi soak results cost-test
 .PHONY: cost-record install uninstall deb deb-test clean
 
 help: ## list the commands
@@ -37,6 +40,9 @@ setup-test:
 setup-nic:
 	@scripts/setup.sh nic
 
+setup-ports:
+	@scripts/setup.sh ports
+
 setup-deb:
 	@scripts/setup.sh deb
 
@@ -46,8 +52,11 @@ setup-cost:
 build: setup ## build the programs namehop, namehop-p4 and namehop-lab in target/release
 	cargo build --release --locked --package namehop $(addprefix --package ,$(OTHER_PROGRAMS))
 
-release: setup ## build target/guided/release/namehop for packages: profile-guided, takes two builds and a minute of runs
+release: setup setup-ports ## build target/guided/release/namehop for packages: profile-guided, takes two builds and a minute of runs
 	@scripts/release.sh
+
+ports: setup-ports ## build what ports need besides the programs, with DPDK: libnamehop_dpdk.so in target/debug, target/quick and target/release
+	@scripts/ports.sh target/debug target/quick target/release
 
 run: setup ## build target/quick/namehop, in half of the time of 'make build', and start a router in the foreground (ARGS="--config FILE" for options)
 	cargo build --profile quick --locked --package namehop
@@ -72,7 +81,7 @@ style: setup
 	scripts/house.py
 	scripts/words.py
 
-unit-test: setup ## run the lints and tests of every crate, including the short deterministic fuzz run
+unit-test: setup ports ## run the lints and tests of every crate, including the short deterministic fuzz run
 	$(LINTED) scripts/unit-tests.py
 
 model-test: setup ## check all interleavings of small programs on the lock-free tables with a model checker
@@ -80,18 +89,18 @@ model-test: setup ## check all interleavings of small programs on the lock-free 
 
 # The build options are those of the unit tests, so that nothing is compiled twice. Four test processes run in parallel, because
 # most tests wait for timers and sockets. The tests marked `alone` need an otherwise idle host and run last.
-system-test: setup-test ## test real router processes with NDNts and python-ndn clients (WORKERS=2 for two workers in every router)
+system-test: setup-test ports ## test real router processes with NDNts and python-ndn clients (WORKERS=2 for two workers in every router)
 	$(LINTED) cargo build --locked --workspace --bins --examples
 	$(SYSTEM_TEST) -m "not alone" --numprocesses 4 --dist loadfile
 	$(SYSTEM_TEST) -m alone
 
-attack-test: setup-test ## attack a router and P4Runtime, as root: each attack alone, and all at once (ATTACK=slow-readers for one attack; also proxies, p4runtime)
+attack-test: setup-test ports ## attack a router and P4Runtime, as root: each attack alone, and all at once (ATTACK=slow-readers for one attack; also proxies, p4runtime)
 	cargo build --locked --package namehop --package namehop-p4
 	cargo build --locked --package namehop-traffic --example attack
 	ATTACK="$(or $(ATTACK),every)" NAMEHOP=target/debug/namehop PATH="$(CURDIR)/.venv/bin:$(PATH)" \
 		.venv/bin/pytest -q -s tests/system/test_attack.py tests/system/test_attack_proxies.py tests/system/test_attack_p4runtime.py
 
-link-test: setup-test ## test link faults over each kind of face, as root; 'make test' omits cases that resemble others
+link-test: setup-test ports ## test link faults over each kind of face, as root; 'make test' omits cases that resemble others
 	cargo build --locked --package namehop
 	LINKS=every NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" \
 		.venv/bin/pytest -q tests/system/test_link_faults.py tests/system/test_link_state.py
@@ -100,7 +109,7 @@ path-table: setup-test ## measure namehop cat over many kinds of paths and print
 	cargo build --release --locked --package namehop
 	NAMEHOP=target/release/namehop NAMEHOP_WORKERS=1 PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q -s tests/system/measure_paths.py
 
-nic-test: setup-nic ## test network cards without the kernel, in a virtual machine (needs no root and no card)
+nic-test: setup-nic ports ## test network cards without the kernel, in a virtual machine (needs no root and no card)
 	cargo build --locked --package namehop --package namehop-p4
 	cargo build --locked --package namehop-dpdk --example steering
 	NAMEHOP=target/debug/namehop .venv/bin/pytest -q tests/nic
@@ -118,7 +127,7 @@ ebpf-test: setup-test ## test loaded strategies with 100,000 random programs and
 soak: setup ## run SOAK_PACKETS (10 million) packets through the engine with leak checks
 	NAMEHOP_SOAK_PACKETS=$(SOAK_PACKETS) cargo test --release --locked --package namehop-engine --test pipelines -- --nocapture soak
 
-results: build ## repeat the measurements of docs/results in one or two hours, as root (RUNS=3 runs of each; PIECES=reproduce for one of links, sweeps, reproduce)
+results: build ports ## repeat the measurements of docs/results in one or two hours, as root (RUNS=3 runs of each; PIECES=reproduce for one of links, sweeps, reproduce)
 	scripts/results.sh $(or $(RUNS),3) $(PIECES)
 
 cost-test: setup-cost ## count instructions and cache misses per packet, which may not grow by more than 5 %
@@ -130,9 +139,10 @@ cost-record: setup-cost ## record the reference of cost-test in lab/bench/packet
 $(addprefix target/release/,$(OTHER_PROGRAMS)):
 	cargo build --release --locked --package $(notdir $@)
 
-install: $(if $(PROGRAM),$(INSTALLED_OTHERS),build) ## install the programs (PROGRAM=FILE for a router other than that of 'make build'), the service, the header for strategies, manual pages and documentation under PREFIX (/usr/local)
+install: $(if $(PROGRAM),$(INSTALLED_OTHERS),build) ## install the programs (PROGRAM=FILE for a router other than that of 'make build'), what 'make ports' has built, the service, the header for strategies, manual pages and documentation under PREFIX (/usr/local)
 	install -D -m 755 $(INSTALLED) $(DESTDIR)$(PREFIX)/bin/namehop
 	install -m 755 $(INSTALLED_OTHERS) $(DESTDIR)$(PREFIX)/bin
+	$(if $(INSTALLED_SHIM),install -D -m 644 $(INSTALLED_SHIM) $(DESTDIR)$(PREFIX)/lib/namehop/$(SHIM))
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's|@PREFIX@|$(PREFIX)|' packaging/namehop.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
 	install -D -m 644 router/daemon/src/config/default.toml $(DESTDIR)$(PREFIX)/share/doc/namehop/namehop.toml
@@ -149,13 +159,13 @@ uninstall: ## remove the installed files
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,namehop $(OTHER_PROGRAMS)) $(DESTDIR)$(PREFIX)/include/namehop_strategy.h $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/namehop.1 $(DESTDIR)$(PREFIX)/share/man/man1/namehop-*.1
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/,$(COMPLETIONS))
-	rm -rf $(DESTDIR)$(PREFIX)/share/doc/namehop
+	rm -rf $(DESTDIR)$(PREFIX)/share/doc/namehop $(DESTDIR)$(PREFIX)/lib/namehop
 
-deb: $(if $(PROGRAM),,build) ## build a Debian package, target/deb/namehop_*.deb (PROGRAM=FILE as for install)
+deb: $(if $(PROGRAM),,build) ports ## build the Debian packages namehop and namehop-ports in target/deb (PROGRAM=FILE as for install)
 	@scripts/deb.sh $(INSTALLED)
 
-deb-test: setup-deb deb ## install, start, remove and purge the package in a minimal Debian container, as root
-	NAMEHOP_DEB=$$(ls $(CURDIR)/target/deb/*.deb) .venv/bin/pytest -q tests/system/test_deb.py
+deb-test: setup-deb deb ## install, start, remove and purge the packages in a minimal Debian container, as root
+	NAMEHOP_DEBS=$(CURDIR)/target/deb .venv/bin/pytest -q tests/system/test_deb.py
 
 clean: ## remove all build results
 	cargo clean

@@ -34,6 +34,8 @@ rm -rf "$profiles" "$merged"
 say "building the program that counts"
 build "-Cprofile-generate=$profiles"
 
+# `bench engine` uses DPDK.
+scripts/ports.sh "$folder/$host/release" "$folder/release"
 counting=$folder/$host/release/namehop
 run() { say "running: namehop $*"; "$counting" "$@" >/dev/null; }
 # The engine with cache hits, with cache misses, and with the published load.

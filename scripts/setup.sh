@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs missing dependencies for building or testing Namehop. Does nothing if all are installed.
 #
-#   scripts/setup.sh build    C compiler, Python, DPDK with its headers, Rust toolchain
-#   scripts/setup.sh test     as build, and clang, the encryption library for P4 programs, Python with python-ndn and PyNDN, Node.js
+#   scripts/setup.sh build    C compiler, Python, Rust toolchain
+#   scripts/setup.sh ports    C compiler, DPDK with its headers
+#   scripts/setup.sh test     as build and ports, and clang, the encryption library for P4 programs, Python with python-ndn and PyNDN, Node.js
 #                             with NDNts and ndn-js, and tools for network links and for checking the service
 #   scripts/setup.sh cost     as build, and valgrind, which counts instructions
-#   scripts/setup.sh nic      as build, and Python as for test, QEMU, and Debian's kernel, which is unpacked but not installed
-#   scripts/setup.sh deb      as build, and Python as for test, and tools that make a minimal Debian and check packages
+#   scripts/setup.sh nic      as build and ports, and Python as for test, QEMU, and Debian's kernel, which is unpacked but not installed
+#   scripts/setup.sh deb      as build and ports, and Python as for test, and tools that make a minimal Debian and check packages
 #
 # The script supports Debian 12 and Ubuntu 24.04. On other systems it names the missing dependency and stops.
 set -euo pipefail
@@ -85,15 +86,21 @@ setup_rust_checks() {
     fi
 }
 
+setup_compiler() { have cc || apt_install build-essential; }
+
 setup_build() {
-    have cc || apt_install build-essential
+    setup_compiler
     # cargo fetches the libraries over HTTPS.
     [ -e /etc/ssl/certs/ca-certificates.crt ] || ! have apt-get || apt_install ca-certificates
-    have pkg-config || apt_install pkg-config
     # For scripts/*.py. The tests also need a virtual environment.
     have python3 || apt_install python3 python3-venv
-    pkg-config --exists 'libdpdk >= 22.11' || apt_install libdpdk-dev
     setup_rust
+}
+
+setup_ports() {
+    setup_compiler
+    have pkg-config || apt_install pkg-config
+    pkg-config --exists 'libdpdk >= 22.11' || apt_install libdpdk-dev
 }
 
 setup_python() {
@@ -182,9 +189,10 @@ setup_deb() {
 
 case $what in
     build) setup_build ;;
-    test) setup_build; setup_rust_checks; setup_python; setup_node; setup_links; setup_clang; setup_ipsec_mb ;;
+    ports) setup_ports ;;
+    test) setup_build; setup_ports; setup_rust_checks; setup_python; setup_node; setup_links; setup_clang; setup_ipsec_mb ;;
     cost) setup_build; have valgrind || apt_install valgrind ;;
-    nic) setup_build; setup_python; setup_nic ;;
-    deb) setup_build; setup_python; setup_deb ;;
-    *) die "usage: $0 build|test|cost|nic|deb" ;;
+    nic) setup_build; setup_ports; setup_python; setup_nic ;;
+    deb) setup_build; setup_ports; setup_python; setup_deb ;;
+    *) die "usage: $0 build|ports|test|cost|nic|deb" ;;
 esac

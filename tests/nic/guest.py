@@ -15,6 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = (ROOT / os.environ.get("NAMEHOP", "target/debug/namehop")).resolve()
+# Made by `make ports` beside the programs.
+SHIM = PROGRAM.with_name("libnamehop_dpdk.so")
 # Tests rules for receive queues; see tests/nic/test_steering.py.
 STEERING = ROOT / "target/debug/examples/steering"
 # The unpacked package of Debian's kernel, installed by scripts/setup.sh nic.
@@ -70,7 +72,7 @@ def module_files(release):
 
 
 def make_disk(folder, programs, files):
-    """Makes the RAM disk, a cpio archive with these programs in /usr/bin and these files in /usr/share. Returns its path."""
+    """Makes the RAM disk, a cpio archive with the shim of DPDK, these programs in /usr/bin and these files in /usr/share. Returns its path."""
     root = folder / "root"
     for name in ("bin", "sbin", "proc", "sys", "dev", "usr/bin", "usr/share", "lib/modules", "var"):
         (root / name).mkdir(parents=True)
@@ -84,6 +86,8 @@ def make_disk(folder, programs, files):
         subprocess.run(["strip", place], check=True)
     for file in files:
         shutil.copy(file, root / "usr/share")
+    (root / "usr/lib/namehop").mkdir(parents=True)
+    shutil.copy(SHIM, root / "usr/lib/namehop")
     (root / "init").write_text(INIT)
     (root / "init").chmod(0o755)
 
@@ -100,7 +104,7 @@ def make_disk(folder, programs, files):
     for folder_of_plugins in Path("/usr/lib").glob("*-linux-gnu/dpdk/pmds-*"):
         for name in PLUGINS:
             plugins += [file for file in folder_of_plugins.glob(f"librte_{name}.so.*") if not file.is_symlink()]
-    for file in [*plugins, *libraries([*programs, *plugins])]:
+    for file in [*plugins, *libraries([*programs, SHIM, *plugins])]:
         # Two names of a library must lead to one file, or the library would be loaded twice.
         real, target = (root / str(path).lstrip("/") for path in (file.resolve(), file))
         for path in (real, target):

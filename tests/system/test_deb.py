@@ -1,12 +1,13 @@
-"""The Debian package ($NAMEHOP_DEB) in a minimal Debian container with its own systemd: installed, started, upgraded, removed, purged.
+"""The Debian packages (in $NAMEHOP_DEBS) in a minimal Debian container with its own systemd: installed, started, upgraded, removed, purged.
 
-The first run makes the minimal Debian with debootstrap and installs only the package's dependencies. It is stored beside the package; each
-run changes only an overlay above it.
+The first run makes a minimal Debian for each set of packages, with debootstrap and only the dependencies of these packages. It is stored
+beside the packages; each run changes only an overlay above it. Without the package namehop-ports there is no DPDK.
 """
 
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -16,9 +17,10 @@ import pytest
 from conftest import wait_until
 from container import Container
 
-PACKAGE = os.environ.get("NAMEHOP_DEB")
+FOLDER = os.environ.get("NAMEHOP_DEBS")
+ROUTER, PORTS = "namehop", "namehop-ports"
 RELEASE = "bookworm"
-# The container's set-up script. Arguments: the minimal Debian, a folder for the overlay, the package.
+# The container's set-up script. Arguments: the minimal Debian, a folder for the overlay, the packages.
 ENTER = r"""
 set -eu
 mount --make-rprivate /
@@ -26,7 +28,8 @@ mount -t tmpfs tmpfs "$2"
 mkdir "$2/upper" "$2/work" "$2/root"
 mount -t overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" overlay "$2/root"
 cd "$2/root"
-cp "$3" root/namehop.deb
+shift 2
+cp "$@" root
 : > etc/machine-id
 mount -t proc proc proc
 mount -t sysfs sysfs sys
@@ -45,15 +48,22 @@ exec env -i container=test PATH=/usr/sbin:/usr/bin /usr/lib/systemd/systemd --lo
 """
 
 pytestmark = [
-    pytest.mark.skipif(not PACKAGE, reason="make deb-test names the package in NAMEHOP_DEB"),
+    pytest.mark.skipif(not FOLDER, reason="make deb-test names the folder of the packages in NAMEHOP_DEBS"),
     pytest.mark.skipif(os.geteuid() != 0, reason="a container needs root"),
 ]
 
 
-def clean_debian():
-    """Returns a folder with a minimal Debian and the dependencies of the package."""
-    depends = subprocess.run(["dpkg-deb", "-f", PACKAGE, "Depends"], capture_output=True, text=True, check=True).stdout.strip()
-    root = Path(PACKAGE).parents[1] / f"deb-root-{hashlib.sha256(depends.encode()).hexdigest()[:12]}"
+def file_of(package):
+    """Returns the file of a package."""
+    (file,) = Path(FOLDER).glob(f"{package}_*.deb")
+    return file
+
+
+def clean_debian(packages):
+    """Returns a folder with a minimal Debian and the dependencies of the packages on other packages."""
+    fields = [subprocess.run(["dpkg-deb", "-f", file_of(package), "Depends"], capture_output=True, text=True, check=True) for package in packages]
+    depends = ", ".join(re.sub(rf"\b{ROUTER} \([^)]*\), ", "", field.stdout.strip()) for field in fields)
+    root = Path(FOLDER).parent / f"deb-root-{hashlib.sha256(depends.encode()).hexdigest()[:12]}"
     if not root.exists():
         with tempfile.TemporaryDirectory(dir=root.parent) as folder:
             made = Path(folder) / "root"
@@ -67,12 +77,15 @@ def clean_debian():
 
 
 class Debian(Container):
-    """A running container."""
+    """A running container, in which the packages can be installed."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, packages):
         layer = folder / "layer"
         layer.mkdir()
-        super().__init__(folder, "deb", ENTER, clean_debian(), layer, PACKAGE)
+        super().__init__(folder, "deb", ENTER, clean_debian(packages), layer, *map(file_of, packages))
+
+    def install(self, package):
+        self.run("dpkg", "-i", f"/root/{file_of(package).name}")
 
     def has(self, path):
         return self.run("test", "-e", path, check=False).returncode == 0
@@ -89,20 +102,27 @@ class Debian(Container):
 
 
 @pytest.fixture
-def debian(tmp_path):
-    debian = Debian(tmp_path)
+def debian(tmp_path, request):
+    debian = Debian(tmp_path, request.param)
     yield debian
     debian.end()
 
 
+@pytest.mark.parametrize("debian", [[ROUTER]], indirect=True)
 def test_the_package_is_installed_upgraded_removed_and_purged(debian):
+    assert not debian.says("find", "/usr", "-name", "librte*"), "a router with sockets needs no DPDK"
     files = debian.says("find", "/etc", "/var/lib", "/usr", "-xdev", "-not", "-path", "/var/lib/dpkg/*", "-not", "-path", "/var/lib/systemd/*")
-    debian.run("dpkg", "-i", "/root/namehop.deb")
+    debian.install(ROUTER)
     assert debian.says("systemctl", "is-enabled", "namehop") == "enabled"
     assert debian.says("systemctl", "is-active", "namehop") == "active", debian.journal()
     assert "Version" in debian.run("namehop", "status").stdout
     debian.run("namehop", "route", "add", "/kept", "udp4://127.0.0.1:7009")
     assert debian.says("namehop", "setup", "--json")
+    debian.run("systemd-run", "--unit=serve", "namehop", "serve", "/served")
+    wait_until(lambda: debian.run("namehop", "ping", "/served", "-c", "1", check=False).returncode == 0, what="answers over sockets")
+    debian.run("systemctl", "stop", "serve")
+    refused = debian.run("namehop", "face", "create", "memif:///run/nfd/link.sock?id=0&role=server", check=False)
+    assert refused.returncode != 0 and "install the package namehop-ports" in refused.stderr, refused.stderr
     for path in ("/usr/share/bash-completion/completions/namehop", "/etc/namehop/namehop.toml"):
         assert debian.has(path), path
     # A minimal Debian may skip the installation of manual pages, so check the package's list of files.
@@ -111,7 +131,7 @@ def test_the_package_is_installed_upgraded_removed_and_purged(debian):
     # The operator's settings stay, and the service restarts with its state.
     debian.run("sh", "-c", "echo '# mine' >> /etc/namehop/namehop.toml")
     first = debian.property("MainPID")
-    debian.run("dpkg", "-i", "/root/namehop.deb")
+    debian.install(ROUTER)
     assert debian.property("MainPID") not in ("0", first)
     assert "/kept" in debian.run("namehop", "route", "list").stdout
     assert "# mine" in debian.run("cat", "/etc/namehop/namehop.toml").stdout
@@ -163,9 +183,13 @@ multicast = true
 """
 
 
-def test_the_package_opens_every_kind_of_port(debian):
-    """The service, with the package's drop-in file for ports, and a second router as its peer."""
-    debian.run("dpkg", "-i", "/root/namehop.deb")
+@pytest.mark.parametrize("debian", [[ROUTER, PORTS]], indirect=True)
+def test_the_package_for_ports_opens_every_kind_of_port(debian):
+    """The service, with the drop-in file for ports, and a second router as its peer."""
+    debian.install(ROUTER)
+    first = debian.property("MainPID")
+    debian.install(PORTS)
+    assert debian.property("MainPID") not in ("0", first), "the service restarts, to open its configured ports"
     for kind in ("dev", "xdp"):
         debian.link("add", f"{kind}0", "type", "veth", "peer", "name", f"{kind}1")
         debian.link("set", f"{kind}0", "up")

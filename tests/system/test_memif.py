@@ -1,10 +1,11 @@
 """Memif faces between processes, and routers without any port."""
 
 import time
+from pathlib import Path
 
 import pytest
 from applications import published, same, wait_for_route
-from conftest import PATIENCE, wait_until
+from conftest import PATIENCE, PROGRAM, wait_until
 from port_links import GROUP, content, drops, fetch, is_connected, needs_root, ports, threads
 
 pytestmark = needs_root
@@ -90,8 +91,28 @@ def test_ethernet_faces_through_memif(make_router, tmp_path, content):
     assert refused.returncode != 0 and "in use for the other kind" in refused.stderr, refused.stderr
 
 
+def has_dpdk(router):
+    """True if the router has loaded DPDK's libraries."""
+    return "librte_eal" in Path(f"/proc/{router.process.pid}/maps").read_text()
+
+
+def test_dpdk_is_loaded_with_the_first_port_and_may_be_installed_later(make_router, tmp_path):
+    router, shim = make_router(ports(0), start=False), tmp_path / "libnamehop_dpdk.so"
+    router.prefix = ["env", f"NAMEHOP_DPDK={shim}"]
+    router.start()
+    refused = router.namehop("face", "create", memif(tmp_path), check=False)
+    assert refused.returncode != 0, refused.stdout
+    for part in ("ports need DPDK", str(shim), "No such file", "install the package namehop-ports", "'make ports'"):
+        assert part in refused.stderr, refused.stderr
+    assert not has_dpdk(router)
+    shim.symlink_to(Path(PROGRAM).with_name(shim.name))
+    router.namehop("face", "create", memif(tmp_path))
+    assert has_dpdk(router)
+
+
 def test_a_router_for_sockets_only_starts_no_dpdk(router):
     assert not {"ports", "worker", "eal-intr-thread"} & set(threads(router))
+    assert not has_dpdk(router)
     with open(f"/proc/{router.process.pid}/status") as status:
         # Anonymous memory only: the program's own pages are many in a test build. The first packet makes the router prepare 20 MiB that it
         # accesses randomly: dead nonces and request counters.

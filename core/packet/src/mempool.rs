@@ -21,8 +21,8 @@ pub unsafe trait Mempool: Send + Sync {
     fn in_use(&self) -> usize;
 }
 
-/// Releases a buffer to its mempool.
-pub type ReleaseToMempool = unsafe fn(NonNull<Header>);
+/// Releases a buffer to its mempool. A C function, so that a function of a driver's library can be one.
+pub type ReleaseToMempool = unsafe extern "C" fn(NonNull<Header>);
 
 /// The function that releases buffers to mempools, set with the first mempool and the same for all of them.
 static RELEASE_TO_MEMPOOL: OnceLock<ReleaseToMempool> = OnceLock::new();

@@ -1,6 +1,6 @@
 /*
  * Inline functions of DPDK as callable functions, and small structures for DPDK's large ones. The only state is the
- * destination of the log.
+ * destination of the log, and the number of each thread.
  */
 #include "shim.h"
 
@@ -40,29 +40,13 @@ _Static_assert(RTE_PKTMBUF_HEADROOM == 128, "HEADROOM_BYTES of packet buffers");
 static _Atomic(namehop_log) log_sink;
 static FILE *_Atomic log_stream;
 
-/* Where this thread's log lines go instead of the log, and the room that is left there. */
-static _Thread_local char *capture_text;
-static _Thread_local size_t capture_bytes;
-
-void namehop_log_capture(char *text, size_t bytes)
-{
-    capture_text = text;
-    capture_bytes = bytes;
-    if (text != NULL)
-        text[0] = 0;
-}
+/* DPDK's number of this thread, by which mempools find its cache. DPDK has it too, but a shared object that is loaded
+ * at run time reaches DPDK's thread-local variables only by a function call, and needs the number twice per packet. */
+static _Thread_local unsigned int thread_number __attribute__((tls_model("initial-exec"))) = LCORE_ID_ANY;
 
 static ssize_t write_log(void *cookie, const char *text, size_t length)
 {
     (void)cookie;
-    if (capture_text != NULL) {
-        size_t taken = length < capture_bytes ? length : capture_bytes - 1;
-        memcpy(capture_text, text, taken);
-        capture_text += taken;
-        capture_bytes -= taken;
-        capture_text[0] = 0;
-        return (ssize_t)length;
-    }
     namehop_log sink = log_sink;
     if (sink != NULL) {
         int level = rte_log_cur_msg_loglevel();
@@ -71,7 +55,8 @@ static ssize_t write_log(void *cookie, const char *text, size_t length)
     return (ssize_t)length;
 }
 
-int namehop_log_open(void)
+/* Directs DPDK's log to `log_sink`. Returns 0, or a negative errno. */
+static int open_log(void)
 {
     if (log_stream != NULL)
         return 0;
@@ -91,7 +76,7 @@ int namehop_log_open(void)
 
 int namehop_eal_start(int argc, char **argv, namehop_log log)
 {
-    int result = namehop_log_open();
+    int result = open_log();
     if (result < 0)
         return result;
     log_sink = log;
@@ -100,13 +85,19 @@ int namehop_eal_start(int argc, char **argv, namehop_log log)
     return 0;
 }
 
-const char *namehop_error_text(int code) { return rte_strerror(code); }
+int namehop_thread_register(void)
+{
+    /* The thread that started DPDK is registered. */
+    int is_new = rte_lcore_id() == LCORE_ID_ANY && rte_thread_register() == 0;
+    thread_number = rte_lcore_id();
+    return is_new;
+}
 
-int namehop_thread_is_registered(void) { return rte_lcore_id() != LCORE_ID_ANY; }
-
-int namehop_thread_register(void) { return rte_thread_register() == 0 ? 0 : -rte_errno; }
-
-void namehop_thread_unregister(void) { rte_thread_unregister(); }
+void namehop_thread_unregister(void)
+{
+    thread_number = LCORE_ID_ANY;
+    rte_thread_unregister();
+}
 
 struct rte_mempool *namehop_mempool_create(const char *name, uint32_t count, uint16_t room_bytes, int *error)
 {
@@ -123,23 +114,34 @@ void namehop_mempool_free(struct rte_mempool *pool) { rte_mempool_free(pool); }
 
 uint32_t namehop_mempool_in_use(const struct rte_mempool *pool) { return rte_mempool_in_use_count(pool); }
 
+static struct rte_mempool_cache *cache_of_thread(struct rte_mempool *pool)
+{
+    return rte_mempool_default_cache(pool, thread_number);
+}
+
 /* Packets have one segment and one owner. So `next`, in the second cache line, is always null, as in a free mbuf,
  * and is not read: this saves one cache line per packet. */
 struct rte_mbuf *namehop_mbuf_allocate(struct rte_mempool *pool)
 {
-    struct rte_mbuf *packet = rte_mbuf_raw_alloc(pool);
-    if (packet != NULL) {
-        rte_pktmbuf_reset_headroom(packet);
-        packet->port = RTE_MBUF_PORT_INVALID;
-        packet->ol_flags = 0;
-        packet->packet_type = 0;
-        packet->pkt_len = 0;
-        packet->data_len = 0;
-    }
+    void *object;
+    if (rte_mempool_generic_get(pool, &object, 1, cache_of_thread(pool)) != 0)
+        return NULL;
+    struct rte_mbuf *packet = object;
+    rte_pktmbuf_reset_headroom(packet);
+    packet->port = RTE_MBUF_PORT_INVALID;
+    packet->ol_flags = 0;
+    packet->packet_type = 0;
+    packet->pkt_len = 0;
+    packet->data_len = 0;
     return packet;
 }
 
-void namehop_mbuf_free(struct rte_mbuf *packet) { rte_mbuf_raw_free(packet); }
+void namehop_mbuf_free(struct rte_mbuf *packet)
+{
+    struct rte_mempool *pool = packet->pool;
+    void *object = packet;
+    rte_mempool_generic_put(pool, &object, 1, cache_of_thread(pool));
+}
 
 struct rte_ring *namehop_ring_create(const char *name, uint32_t count, int *error)
 {
@@ -158,4 +160,38 @@ uint32_t namehop_ring_push(struct rte_ring *ring, struct rte_mbuf **packets, uin
 uint32_t namehop_ring_pop(struct rte_ring *ring, struct rte_mbuf **packets, uint32_t count)
 {
     return rte_ring_sc_dequeue_burst(ring, (void **)packets, count, NULL);
+}
+
+__attribute__((visibility("default"))) const struct namehop_dpdk_functions *namehop_dpdk_functions(void)
+{
+    static const struct namehop_dpdk_functions functions = {
+        .version = NAMEHOP_DPDK_VERSION,
+        .mbuf_allocate = namehop_mbuf_allocate,
+        .mbuf_free = namehop_mbuf_free,
+        .nic_receive = namehop_nic_receive,
+        .nic_waiting = namehop_nic_waiting,
+        .nic_send = namehop_nic_send,
+        .ring_push = namehop_ring_push,
+        .ring_pop = namehop_ring_pop,
+        .eal_start = namehop_eal_start,
+        .thread_register = namehop_thread_register,
+        .thread_unregister = namehop_thread_unregister,
+        .mempool_create = namehop_mempool_create,
+        .mempool_free = namehop_mempool_free,
+        .mempool_in_use = namehop_mempool_in_use,
+        .ring_create = namehop_ring_create,
+        .ring_free = namehop_ring_free,
+        .nic_open = namehop_nic_open,
+        .nic_close = namehop_nic_close,
+        .nic_has_link = namehop_nic_has_link,
+        .nic_is_removed = namehop_nic_is_removed,
+        .nic_set_groups = namehop_nic_set_groups,
+        .nic_receive_all_groups = namehop_nic_receive_all_groups,
+        .nic_receive_everything = namehop_nic_receive_everything,
+        .nic_receive_vlan = namehop_nic_receive_vlan,
+        .nic_losses = namehop_nic_losses,
+        .nic_add_rule = namehop_nic_add_rule,
+        .nic_remove_rule = namehop_nic_remove_rule,
+    };
+    return &functions;
 }

@@ -1,6 +1,9 @@
 /*
  * The part of DPDK that Namehop calls: inline functions, and functions whose structures differ between releases.
  *
+ * The shim is a shared object, libnamehop_dpdk.so. Programs load it when the first port needs DPDK, and get its
+ * functions as a table. It is the only object of Namehop that links DPDK.
+ *
  * Packets are `struct rte_mbuf`. The Rust side reads and writes the first cache line directly; shim.c checks the
  * offsets that it relies on. Everything else is opaque. Functions that can fail return 0 or more on success and a
  * negative errno otherwise.
@@ -19,9 +22,9 @@ struct rte_ring;
 typedef void (*namehop_log)(uint32_t level, const char *text, size_t length);
 
 int namehop_eal_start(int argc, char **argv, namehop_log log);
-const char *namehop_error_text(int code);
 
-int namehop_thread_is_registered(void);
+/* Registers this thread, unless it is registered. Returns 1 if the thread must call namehop_thread_unregister before it
+ * ends. 0 if it was registered before, or if there is no room for another thread. */
 int namehop_thread_register(void);
 void namehop_thread_unregister(void);
 
@@ -35,11 +38,6 @@ struct rte_ring *namehop_ring_create(const char *name, uint32_t count, int *erro
 void namehop_ring_free(struct rte_ring *ring);
 uint32_t namehop_ring_push(struct rte_ring *ring, struct rte_mbuf **packets, uint32_t count);
 uint32_t namehop_ring_pop(struct rte_ring *ring, struct rte_mbuf **packets, uint32_t count);
-
-/* Redirects this thread's log lines to `text`, which always ends with a zero byte. NULL ends the redirection. */
-void namehop_log_capture(char *text, size_t bytes);
-/* Directs DPDK's log to the function given at start. Returns 0, or a negative errno. */
-int namehop_log_open(void);
 
 /* Identifies the device for a driver. */
 struct namehop_nic_source {
@@ -118,5 +116,44 @@ uint16_t namehop_nic_receive(uint16_t number, uint16_t queue, struct rte_mbuf **
 /* Number of frames that wait in the queue; 0 also if the driver cannot tell. */
 uint16_t namehop_nic_waiting(uint16_t number, uint16_t queue);
 uint16_t namehop_nic_send(uint16_t number, uint16_t queue, struct rte_mbuf **packets, uint16_t count);
+
+/* Version of the table of functions and of the structures above. Every change of this file raises it, here and in
+ * src/ffi.rs. */
+#define NAMEHOP_DPDK_VERSION 1
+
+/* All functions of the shim. src/ffi.rs declares the same fields in the same order. The functions that are called for
+ * packets come first, in one cache line. */
+struct namehop_dpdk_functions {
+    uint64_t version;
+    __typeof__(namehop_mbuf_allocate) *mbuf_allocate;
+    __typeof__(namehop_mbuf_free) *mbuf_free;
+    __typeof__(namehop_nic_receive) *nic_receive;
+    __typeof__(namehop_nic_waiting) *nic_waiting;
+    __typeof__(namehop_nic_send) *nic_send;
+    __typeof__(namehop_ring_push) *ring_push;
+    __typeof__(namehop_ring_pop) *ring_pop;
+    __typeof__(namehop_eal_start) *eal_start;
+    __typeof__(namehop_thread_register) *thread_register;
+    __typeof__(namehop_thread_unregister) *thread_unregister;
+    __typeof__(namehop_mempool_create) *mempool_create;
+    __typeof__(namehop_mempool_free) *mempool_free;
+    __typeof__(namehop_mempool_in_use) *mempool_in_use;
+    __typeof__(namehop_ring_create) *ring_create;
+    __typeof__(namehop_ring_free) *ring_free;
+    __typeof__(namehop_nic_open) *nic_open;
+    __typeof__(namehop_nic_close) *nic_close;
+    __typeof__(namehop_nic_has_link) *nic_has_link;
+    __typeof__(namehop_nic_is_removed) *nic_is_removed;
+    __typeof__(namehop_nic_set_groups) *nic_set_groups;
+    __typeof__(namehop_nic_receive_all_groups) *nic_receive_all_groups;
+    __typeof__(namehop_nic_receive_everything) *nic_receive_everything;
+    __typeof__(namehop_nic_receive_vlan) *nic_receive_vlan;
+    __typeof__(namehop_nic_losses) *nic_losses;
+    __typeof__(namehop_nic_add_rule) *nic_add_rule;
+    __typeof__(namehop_nic_remove_rule) *nic_remove_rule;
+};
+
+/* Returns the table. It is the only symbol that the shared object exports. */
+const struct namehop_dpdk_functions *namehop_dpdk_functions(void);
 
 #endif

@@ -19,7 +19,8 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::DpdkError;
-use crate::ffi;
+use crate::ffi::Functions;
+use crate::shim;
 
 /// Memory for DPDK itself and its drivers, besides packets, in bytes.
 const OWN_BYTES: usize = 64 << 20;
@@ -66,6 +67,7 @@ pub enum Devices {
 /// Proof that the EAL is running. It runs until the process ends.
 #[derive(Debug)]
 pub struct Eal {
+    shim: &'static Functions,
     pages: Pages,
     devices: Devices,
 }
@@ -74,12 +76,19 @@ static ENVIRONMENT: OnceLock<Result<Eal, DpdkError>> = OnceLock::new();
 
 impl Eal {
     /// Starts the EAL with room for `packet_bytes` bytes of packets, or returns the one that is running. The first call
-    /// takes about 0.2 s. A failed start is final: DPDK cannot be started again in the same process.
+    /// takes about 0.2 s. A failed start is final: DPDK cannot be started again in the same process. If DPDK cannot be
+    /// loaded, the next call tries it again.
     ///
     /// # Errors
-    /// Returns DPDK's error; the log has more detail.
+    /// Returns [`DpdkError::Load`] if DPDK cannot be loaded, or DPDK's error; the log has more detail.
     pub fn start(packet_bytes: usize, devices: Devices) -> Result<&'static Eal, DpdkError> {
-        ENVIRONMENT.get_or_init(|| start(packet_bytes + OWN_BYTES, devices)).as_ref().map_err(DpdkError::clone)
+        let shim = shim::load()?;
+        ENVIRONMENT.get_or_init(|| start(shim, packet_bytes + OWN_BYTES, devices)).as_ref().map_err(DpdkError::clone)
+    }
+
+    /// The functions of the shim, which may be called because the EAL runs.
+    pub(crate) fn shim(&self) -> &'static Functions {
+        self.shim
     }
 
     /// Devices that it may use.
@@ -93,7 +102,7 @@ impl Eal {
     }
 }
 
-fn start(bytes: usize, devices: Devices) -> Result<Eal, DpdkError> {
+fn start(shim: &'static Functions, bytes: usize, devices: Devices) -> Result<Eal, DpdkError> {
     let mebibytes = bytes.div_ceil(1 << 20);
     let _turn = take_turn(Path::new(HUGE_PAGE_FOLDER), LONGEST_WAIT);
     let pool = HugePagePool::read(Path::new(HUGE_PAGE_FOLDER));
@@ -122,10 +131,10 @@ fn start(bytes: usize, devices: Devices) -> Result<Eal, DpdkError> {
     pointers.push(std::ptr::null_mut());
     // SAFETY: called once, because `ENVIRONMENT` is initialised once. DPDK reorders the pointers and copies the texts
     // that it keeps; it does not write to the texts. The log function may be called from every thread.
-    let result = unsafe { ffi::namehop_eal_start(count, pointers.as_mut_ptr(), log) };
+    let result = unsafe { (shim.eal_start)(count, pointers.as_mut_ptr(), log) };
     DpdkError::check(result, || format!("start DPDK with {pages}"))?;
     tracing::info!(%pages, "DPDK started");
-    Ok(Eal { pages, devices })
+    Ok(Eal { shim, pages, devices })
 }
 
 /// Locks `folder` until no other router is counting and allocating huge pages. Two routers that count the same free

@@ -1,9 +1,8 @@
 //! Errors of DPDK and of the system calls of ports.
 
-use std::ffi::CStr;
 use std::io;
 
-use crate::ffi;
+use crate::shim::ShimError;
 
 /// An error from DPDK or the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +17,9 @@ pub enum DpdkError {
         /// Meaning of the error number.
         reason: String,
     },
+    /// DPDK could not be loaded.
+    #[error(transparent)]
+    Load(#[from] ShimError),
     /// A value that cannot be handed to DPDK.
     #[error("{0}")]
     Unusable(String),
@@ -27,8 +29,9 @@ impl DpdkError {
     /// Makes an error from the negative errno that a call returned.
     pub(crate) fn refused(action: impl Into<String>, result: i32) -> DpdkError {
         let code = result.saturating_neg();
-        // SAFETY: the function takes any number and returns text that lives until this thread asks again.
-        let reason = unsafe { CStr::from_ptr(ffi::namehop_error_text(code)) }.to_string_lossy().into_owned();
+        let mut reason = io::Error::from_raw_os_error(code).to_string();
+        // The standard library appends the number, as in "No such device (os error 19)".
+        reason.truncate(reason.rfind(" (os error").unwrap_or(reason.len()));
         DpdkError::Refused { action: action.into(), code, reason }
     }
 

@@ -1,6 +1,7 @@
-//! The functions of the C shim, as `shim/shim.h` declares them.
+//! The table of functions of the C shim, and their structures, as `shim/shim.h` declares them.
 
 use std::ffi::{c_char, c_int};
+use std::ptr::NonNull;
 
 use namehop_packet::raw::Header;
 
@@ -70,54 +71,52 @@ pub(crate) struct NicRule {
 
 pub(crate) type LogSink = extern "C" fn(level: u32, text: *const c_char, length: usize);
 
-unsafe extern "C" {
-    pub(crate) fn namehop_eal_start(argc: c_int, argv: *mut *mut c_char, log: LogSink) -> c_int;
-    pub(crate) fn namehop_error_text(code: c_int) -> *const c_char;
+/// Version of the table and of the structures above; `shim/shim.h` says when to raise it.
+pub(crate) const VERSION: u64 = 1;
 
-    pub(crate) fn namehop_thread_is_registered() -> c_int;
-    pub(crate) fn namehop_thread_register() -> c_int;
-    pub(crate) fn namehop_thread_unregister();
-
-    pub(crate) fn namehop_mempool_create(
-        name: *const c_char,
-        count: u32,
-        room_bytes: u16,
-        error: *mut c_int,
-    ) -> *mut RawMempool;
-    pub(crate) fn namehop_mempool_free(pool: *mut RawMempool);
-    pub(crate) fn namehop_mempool_in_use(pool: *const RawMempool) -> u32;
-    pub(crate) fn namehop_mbuf_allocate(pool: *mut RawMempool) -> *mut Header;
-    pub(crate) fn namehop_mbuf_free(packet: *mut Header);
-
-    pub(crate) fn namehop_ring_create(name: *const c_char, count: u32, error: *mut c_int) -> *mut RawRing;
-    pub(crate) fn namehop_ring_free(ring: *mut RawRing);
-    pub(crate) fn namehop_ring_push(ring: *mut RawRing, packets: *mut *mut Header, count: u32) -> u32;
-    pub(crate) fn namehop_ring_pop(ring: *mut RawRing, packets: *mut *mut Header, count: u32) -> u32;
-
-    pub(crate) fn namehop_nic_open(source: *const NicSource, sample: *const Header, nic: *mut Nic) -> c_int;
-    pub(crate) fn namehop_nic_close(number: u16, bus: *const c_char, name: *const c_char);
-    pub(crate) fn namehop_nic_has_link(number: u16) -> c_int;
-    pub(crate) fn namehop_nic_is_removed(number: u16) -> c_int;
-    pub(crate) fn namehop_nic_set_groups(number: u16, groups: *const [u8; 6], count: u32) -> c_int;
-    pub(crate) fn namehop_nic_receive_all_groups(number: u16) -> c_int;
-    pub(crate) fn namehop_nic_receive_everything(number: u16) -> c_int;
-    pub(crate) fn namehop_nic_receive_vlan(number: u16, vlan: u16, is_wanted: c_int) -> c_int;
-    pub(crate) fn namehop_nic_losses(number: u16, losses: *mut NicLosses);
-    pub(crate) fn namehop_nic_add_rule(
-        number: u16,
-        rule: *const NicRule,
-        flow: *mut *mut RawFlow,
-        text: *mut c_char,
-        text_bytes: usize,
-    ) -> c_int;
-    pub(crate) fn namehop_nic_remove_rule(number: u16, flow: *mut RawFlow) -> c_int;
-    pub(crate) fn namehop_nic_receive(
+/// All functions of the shim, as `struct namehop_dpdk_functions`; `shim/shim.h` documents them. Cards, rings and
+/// mempools exist only while DPDK runs, so only the functions that create them require that it does.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Functions {
+    pub(crate) version: u64,
+    pub(crate) mbuf_allocate: unsafe extern "C" fn(pool: *mut RawMempool) -> *mut Header,
+    pub(crate) mbuf_free: unsafe extern "C" fn(packet: NonNull<Header>),
+    pub(crate) nic_receive: unsafe extern "C" fn(
         number: u16,
         queue: u16,
         packets: *mut *mut Header,
         count: u16,
         malformed: *mut u32,
-    ) -> u16;
-    pub(crate) fn namehop_nic_waiting(number: u16, queue: u16) -> u16;
-    pub(crate) fn namehop_nic_send(number: u16, queue: u16, packets: *mut *mut Header, count: u16) -> u16;
+    ) -> u16,
+    pub(crate) nic_waiting: unsafe extern "C" fn(number: u16, queue: u16) -> u16,
+    pub(crate) nic_send: unsafe extern "C" fn(number: u16, queue: u16, packets: *mut *mut Header, count: u16) -> u16,
+    pub(crate) ring_push: unsafe extern "C" fn(ring: *mut RawRing, packets: *mut *mut Header, count: u32) -> u32,
+    pub(crate) ring_pop: unsafe extern "C" fn(ring: *mut RawRing, packets: *mut *mut Header, count: u32) -> u32,
+    pub(crate) eal_start: unsafe extern "C" fn(argc: c_int, argv: *mut *mut c_char, log: LogSink) -> c_int,
+    pub(crate) thread_register: unsafe extern "C" fn() -> c_int,
+    pub(crate) thread_unregister: unsafe extern "C" fn(),
+    pub(crate) mempool_create:
+        unsafe extern "C" fn(name: *const c_char, count: u32, room_bytes: u16, error: *mut c_int) -> *mut RawMempool,
+    pub(crate) mempool_free: unsafe extern "C" fn(pool: *mut RawMempool),
+    pub(crate) mempool_in_use: unsafe extern "C" fn(pool: *const RawMempool) -> u32,
+    pub(crate) ring_create: unsafe extern "C" fn(name: *const c_char, count: u32, error: *mut c_int) -> *mut RawRing,
+    pub(crate) ring_free: unsafe extern "C" fn(ring: *mut RawRing),
+    pub(crate) nic_open: unsafe extern "C" fn(source: *const NicSource, sample: *const Header, nic: *mut Nic) -> c_int,
+    pub(crate) nic_close: unsafe extern "C" fn(number: u16, bus: *const c_char, name: *const c_char),
+    pub(crate) nic_has_link: unsafe extern "C" fn(number: u16) -> c_int,
+    pub(crate) nic_is_removed: unsafe extern "C" fn(number: u16) -> c_int,
+    pub(crate) nic_set_groups: unsafe extern "C" fn(number: u16, groups: *const [u8; 6], count: u32) -> c_int,
+    pub(crate) nic_receive_all_groups: unsafe extern "C" fn(number: u16) -> c_int,
+    pub(crate) nic_receive_everything: unsafe extern "C" fn(number: u16) -> c_int,
+    pub(crate) nic_receive_vlan: unsafe extern "C" fn(number: u16, vlan: u16, is_wanted: c_int) -> c_int,
+    pub(crate) nic_losses: unsafe extern "C" fn(number: u16, losses: *mut NicLosses),
+    pub(crate) nic_add_rule: unsafe extern "C" fn(
+        number: u16,
+        rule: *const NicRule,
+        flow: *mut *mut RawFlow,
+        text: *mut c_char,
+        text_bytes: usize,
+    ) -> c_int,
+    pub(crate) nic_remove_rule: unsafe extern "C" fn(number: u16, flow: *mut RawFlow) -> c_int,
 }

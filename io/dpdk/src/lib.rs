@@ -1,5 +1,6 @@
 //! Ports and packet memory on DPDK. This is the only crate of Namehop that uses DPDK.
 //!
+//! * [`shim`]: loads DPDK at run time; programs are built and start without it.
 //! * [`eal`]: DPDK's environment, started once per process when the first port needs it. It uses huge pages if the host
 //!   has enough of them, and ordinary memory otherwise.
 //! * [`mempool`]: memory for packets. Until the environment runs, packets lie in ordinary memory. A router without
@@ -13,7 +14,7 @@
 //!   benchmarks.
 //!
 //! Functions that can fail return a [`DpdkError`] that names the failed action. Inline functions of DPDK are called
-//! through a small C shim (`shim/`); one call moves a whole burst.
+//! through a small C shim, a shared object (`shim/`); one call moves a whole burst.
 //!
 //! # Threads
 //!
@@ -37,6 +38,7 @@ pub mod pcap;
 pub mod pci;
 mod priority_tag;
 pub mod relay;
+pub mod shim;
 pub mod steering;
 pub mod tap;
 mod thread;

@@ -11,13 +11,16 @@ use namehop_packet::raw::Header;
 use crate::BURST;
 use crate::eal::Eal;
 use crate::error::DpdkError;
-use crate::ffi::{self, RawRing};
+use crate::ffi::{Functions, RawRing};
 
 /// Makes the names of rings unique.
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// One direction: a ring with one producer and one consumer.
-struct Ring(NonNull<RawRing>);
+struct Ring {
+    shim: &'static Functions,
+    raw: NonNull<RawRing>,
+}
 
 // SAFETY: one end pushes and the other pops, each through a `&mut`; the ring is made for one producer and one consumer.
 unsafe impl Send for Ring {}
@@ -25,14 +28,14 @@ unsafe impl Send for Ring {}
 unsafe impl Sync for Ring {}
 
 impl Ring {
-    fn new(slots: u32) -> Result<Ring, DpdkError> {
+    fn new(environment: &Eal, slots: u32) -> Result<Ring, DpdkError> {
         let action = || format!("create a ring of {slots} frames");
         let name = format!("memory{}", NEXT_NUMBER.fetch_add(1, Ordering::Relaxed));
         let name = CString::new(name).map_err(|_| DpdkError::Unusable(format!("cannot {}", action())))?;
-        let mut error = 0;
-        // SAFETY: the caller holds the proof that the environment runs.
-        let ring = unsafe { ffi::namehop_ring_create(name.as_ptr(), slots, &mut error) };
-        NonNull::new(ring).map(Ring).ok_or_else(|| DpdkError::refused(action(), error))
+        let (shim, mut error) = (environment.shim(), 0);
+        // SAFETY: the environment runs.
+        let ring = unsafe { (shim.ring_create)(name.as_ptr(), slots, &mut error) };
+        NonNull::new(ring).map(|raw| Ring { shim, raw }).ok_or_else(|| DpdkError::refused(action(), error))
     }
 
     /// Adds up to [`BURST`] frames to `frames`; returns their number.
@@ -41,7 +44,7 @@ impl Ring {
         // SAFETY: there is room for `BURST` more; the ring returns the pointers that were pushed, each once.
         unsafe {
             let end: *mut *mut Header = frames.as_mut_ptr().add(frames.len()).cast();
-            let count = ffi::namehop_ring_pop(self.0.as_ptr(), end, BURST as u32) as usize;
+            let count = (self.shim.ring_pop)(self.raw.as_ptr(), end, BURST as u32) as usize;
             frames.set_len(frames.len() + count);
             count
         }
@@ -51,7 +54,7 @@ impl Ring {
     fn push(&self, frames: &mut Vec<PacketBuffer>) {
         let count = u32::try_from(frames.len()).unwrap_or(u32::MAX);
         // SAFETY: `frames` holds `count` pointers; the pointers that the ring took are forgotten here.
-        let taken = unsafe { ffi::namehop_ring_push(self.0.as_ptr(), frames.as_mut_ptr().cast(), count) };
+        let taken = unsafe { (self.shim.ring_push)(self.raw.as_ptr(), frames.as_mut_ptr().cast(), count) };
         forget_front(frames, taken as usize);
     }
 }
@@ -63,7 +66,7 @@ impl Drop for Ring {
             left.clear();
         }
         // SAFETY: the ring is empty, and this was the last reference to it.
-        unsafe { ffi::namehop_ring_free(self.0.as_ptr()) };
+        unsafe { (self.shim.ring_free)(self.raw.as_ptr()) };
     }
 }
 
@@ -78,8 +81,8 @@ impl MemoryPort {
     ///
     /// # Errors
     /// Fails if there is no memory for the rings.
-    pub fn pair(_environment: &Eal, slots: u32) -> Result<(MemoryPort, MemoryPort), DpdkError> {
-        let (there, back) = (Arc::new(Ring::new(slots)?), Arc::new(Ring::new(slots)?));
+    pub fn pair(environment: &Eal, slots: u32) -> Result<(MemoryPort, MemoryPort), DpdkError> {
+        let (there, back) = (Arc::new(Ring::new(environment, slots)?), Arc::new(Ring::new(environment, slots)?));
         let left = MemoryPort { incoming: Arc::clone(&back), outgoing: Arc::clone(&there) };
         Ok((left, MemoryPort { incoming: there, outgoing: back }))
     }

@@ -15,7 +15,7 @@ use namehop_packet::{BufferPool, HEADROOM_BYTES};
 
 use crate::eal::Eal;
 use crate::error::DpdkError;
-use crate::ffi::{self, RawMempool};
+use crate::ffi::{Functions, RawMempool};
 use crate::thread;
 
 /// Maximum overhead that DPDK adds to each packet of a mempool, in bytes: its own header, and padding that spreads
@@ -45,34 +45,29 @@ pub const fn mempool_bytes(small: usize, large: usize) -> usize {
 ///
 /// # Errors
 /// Fails if there is no memory for the mempools; the pool is then unchanged.
-pub fn use_mempools(pool: &BufferPool, _environment: &Eal) -> Result<(), DpdkError> {
+pub fn use_mempools(pool: &BufferPool, environment: &Eal) -> Result<(), DpdkError> {
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     if !pool.has_mempool() {
-        // SAFETY: `release` frees mbufs of mempools, which live as long as the process.
-        unsafe { set_release_to_mempool(release) };
+        let shim = environment.shim();
+        // SAFETY: the function frees mbufs of mempools, which live as long as the process.
+        unsafe { set_release_to_mempool(shim.mbuf_free) };
         let (small, large) = pool.limits();
         let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
-        let small = SizeClass::new(&format!("small{number}"), small, SMALL_BYTES)?;
-        let large = SizeClass::new(&format!("large{number}"), large, LARGE_BYTES).inspect_err(|_| {
+        let small = SizeClass::new(shim, &format!("small{number}"), small, SMALL_BYTES)?;
+        let large = SizeClass::new(shim, &format!("large{number}"), large, LARGE_BYTES).inspect_err(|_| {
             // SAFETY: the mempool was just created, and nothing was taken from it.
-            unsafe { ffi::namehop_mempool_free(small.0.as_ptr()) }
+            unsafe { (shim.mempool_free)(small.raw.as_ptr()) }
         })?;
         pool.use_mempool(Box::new(Mempools { small, large }));
     }
     Ok(())
 }
 
-/// Returns an mbuf to its mempool.
-///
-/// # Safety
-/// The caller owns the mbuf, and it is not used afterwards.
-unsafe fn release(header: NonNull<Header>) {
-    // SAFETY: as the caller promises.
-    unsafe { ffi::namehop_mbuf_free(header.as_ptr()) }
-}
-
 /// One mempool. Lives as long as the process.
-struct SizeClass(NonNull<RawMempool>);
+struct SizeClass {
+    shim: &'static Functions,
+    raw: NonNull<RawMempool>,
+}
 
 // SAFETY: mempools with multi-producer, multi-consumer rings may be used from every thread.
 unsafe impl Send for SizeClass {}
@@ -80,7 +75,7 @@ unsafe impl Send for SizeClass {}
 unsafe impl Sync for SizeClass {}
 
 impl SizeClass {
-    fn new(name: &str, count: usize, room_bytes: usize) -> Result<SizeClass, DpdkError> {
+    fn new(shim: &'static Functions, name: &str, count: usize, room_bytes: usize) -> Result<SizeClass, DpdkError> {
         let action = || format!("create a mempool of {count} packets of {room_bytes} bytes");
         let c_name =
             CString::new(name).map_err(|_| DpdkError::Unusable(format!("'{name}' is not a valid mempool name")))?;
@@ -88,20 +83,19 @@ impl SizeClass {
         let mut error = 0;
         // SAFETY: the caller holds the proof that the environment runs. Sizes fit 16 bits, as `namehop_packet::raw`
         // asserts.
-        let pool = unsafe {
-            ffi::namehop_mempool_create(c_name.as_ptr(), count, (HEADROOM_BYTES + room_bytes) as u16, &mut error)
-        };
-        NonNull::new(pool).map(SizeClass).ok_or_else(|| DpdkError::refused(action(), error))
+        let pool =
+            unsafe { (shim.mempool_create)(c_name.as_ptr(), count, (HEADROOM_BYTES + room_bytes) as u16, &mut error) };
+        NonNull::new(pool).map(|raw| SizeClass { shim, raw }).ok_or_else(|| DpdkError::refused(action(), error))
     }
 
     fn allocate(&self) -> Option<NonNull<Header>> {
         // SAFETY: the mempool lives.
-        NonNull::new(unsafe { ffi::namehop_mbuf_allocate(self.0.as_ptr()) })
+        NonNull::new(unsafe { (self.shim.mbuf_allocate)(self.raw.as_ptr()) })
     }
 
     fn in_use(&self) -> usize {
         // SAFETY: the mempool lives.
-        unsafe { ffi::namehop_mempool_in_use(self.0.as_ptr()) as usize }
+        unsafe { (self.shim.mempool_in_use)(self.raw.as_ptr()) as usize }
     }
 }
 
@@ -114,7 +108,7 @@ struct Mempools {
 // the system or written since, and lives as long as the process. `use_mempools` has set the function that releases it.
 unsafe impl Mempool for Mempools {
     fn allocate(&self, capacity: usize) -> Option<NonNull<Header>> {
-        thread::register();
+        thread::register(self.small.shim);
         if capacity <= SMALL_BYTES {
             self.small.allocate().or_else(|| self.large.allocate())
         } else if capacity <= LARGE_BYTES {

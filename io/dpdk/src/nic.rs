@@ -20,7 +20,7 @@ use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 use crate::BURST;
 use crate::eal::Eal;
 use crate::error::DpdkError;
-use crate::ffi;
+use crate::ffi::{self, Functions};
 use crate::losses::{LossCounters, Losses};
 use crate::priority_tag::{ADDRESSES_BYTES, TAG_BYTES, take_off_priority_tag};
 use crate::steering::{Flow, Origin, Rules};
@@ -59,6 +59,7 @@ pub struct Source {
 /// A device in use; closed when all ends of the port have dropped it.
 #[derive(Debug)]
 struct Card {
+    shim: &'static Functions,
     bus: CString,
     name: CString,
     number: u16,
@@ -71,7 +72,7 @@ struct Card {
 impl Drop for Card {
     fn drop(&mut self) {
         // SAFETY: the port was opened, and this is its last user.
-        unsafe { ffi::namehop_nic_close(self.number, self.bus.as_ptr(), self.name.as_ptr()) };
+        unsafe { (self.shim.nic_close)(self.number, self.bus.as_ptr(), self.name.as_ptr()) };
     }
 }
 
@@ -101,7 +102,7 @@ impl NicPort {
     /// # Errors
     /// Fails if there is no such device or no driver for it, or if the driver cannot do what `source` asks for.
     pub fn open(
-        _environment: &Eal,
+        environment: &Eal,
         source: &Source,
         pool: &BufferPool,
         hint: &str,
@@ -130,14 +131,14 @@ impl NicPort {
             slots: slots(if is_jumbo { large } else { small }, queues),
             queues: queues as u16,
         };
-        let mut found = ffi::Nic::default();
+        let (shim, mut found) = (environment.shim(), ffi::Nic::default());
         // SAFETY: the environment runs, the texts outlive the call, and the sample is an mbuf whose mempool lives as
         // long as the process.
-        let result = unsafe { ffi::namehop_nic_open(&raw, sample.as_raw().as_ptr(), &mut found) };
+        let result = unsafe { (shim.nic_open)(&raw, sample.as_raw().as_ptr(), &mut found) };
         DpdkError::check(result, || format!("open {}{hint}", source.name))?;
         let losses = (0..found.queues).map(|_| LossCounters::default()).collect();
         let steered = (0..found.queues).map(|_| AtomicUsize::new(0)).collect();
-        let card = Arc::new(Card { bus, name, number: found.number, losses, steered });
+        let card = Arc::new(Card { shim, bus, name, number: found.number, losses, steered });
         let queue = |number| NicQueue { card: Arc::clone(&card), number, pool: pool.clone() };
         let queues = (0..found.queues).map(queue).collect();
         let mtu_bytes = usize::from(found.mtu_bytes);
@@ -159,13 +160,13 @@ impl NicPort {
     /// True if the card has a link.
     pub fn is_up(&self) -> bool {
         // SAFETY: the port is open.
-        !self.is_removed() && unsafe { ffi::namehop_nic_has_link(self.card.number) } == 1
+        !self.is_removed() && unsafe { (self.card.shim.nic_has_link)(self.card.number) } == 1
     }
 
     /// True if the kernel has asked for the card back, because it was pulled out or is being unbound.
     pub fn is_removed(&self) -> bool {
         // SAFETY: the function takes any number.
-        unsafe { ffi::namehop_nic_is_removed(self.card.number) == 1 }
+        unsafe { (self.card.shim.nic_is_removed)(self.card.number) == 1 }
     }
 
     /// Joins or leaves an Ethernet multicast group.
@@ -183,7 +184,7 @@ impl NicPort {
         }
         let count = u32::try_from(groups.len()).unwrap_or(u32::MAX);
         // SAFETY: the port is open, and `groups` holds `count` addresses.
-        let result = unsafe { ffi::namehop_nic_set_groups(self.card.number, groups.as_ptr(), count) };
+        let result = unsafe { (self.card.shim.nic_set_groups)(self.card.number, groups.as_ptr(), count) };
         DpdkError::check(result, || "set multicast groups of a network card".to_owned()).map(drop)
     }
 
@@ -194,7 +195,7 @@ impl NicPort {
     pub fn join_all(&self) -> Result<(), DpdkError> {
         self.has_all_groups.store(true, Ordering::Relaxed);
         // SAFETY: the port is open.
-        let result = unsafe { ffi::namehop_nic_receive_all_groups(self.card.number) };
+        let result = unsafe { (self.card.shim.nic_receive_all_groups)(self.card.number) };
         DpdkError::check(result, || "receive all multicast groups on a network card".to_owned()).map(drop)
     }
 
@@ -204,7 +205,7 @@ impl NicPort {
     /// Fails if the card does not support it.
     pub fn receive_everything(&self) -> Result<(), DpdkError> {
         // SAFETY: the port is open.
-        let result = unsafe { ffi::namehop_nic_receive_everything(self.card.number) };
+        let result = unsafe { (self.card.shim.nic_receive_everything)(self.card.number) };
         DpdkError::check(result, || "receive frames for all addresses on a network card".to_owned()).map(drop)
     }
 
@@ -217,7 +218,7 @@ impl NicPort {
         let mut received = self.vlans.lock().unwrap_or_else(PoisonError::into_inner);
         let set = |vlan: u16, is_wanted: bool| {
             // SAFETY: the port is open.
-            let result = unsafe { ffi::namehop_nic_receive_vlan(self.card.number, vlan, is_wanted.into()) };
+            let result = unsafe { (self.card.shim.nic_receive_vlan)(self.card.number, vlan, is_wanted.into()) };
             DpdkError::check(result, || format!("set VLAN {vlan} on a network card"))
         };
         for &vlan in &vlans {
@@ -242,7 +243,7 @@ impl NicPort {
             return Ok(None);
         }
         let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
-        rules.add(self.card.number, flow, &self.card.steered).map(Some)
+        rules.add(self.card.shim, self.card.number, flow, &self.card.steered).map(Some)
     }
 
     /// Stops steering a flow.
@@ -251,14 +252,14 @@ impl NicPort {
     /// Fails if the card cannot remove the rule.
     pub fn release(&self, flow: &Flow) -> Result<(), DpdkError> {
         let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
-        rules.remove(self.card.number, flow, &self.card.steered)
+        rules.remove(self.card.shim, self.card.number, flow, &self.card.steered)
     }
 
     /// Frames dropped since the port was opened.
     pub fn losses(&self) -> Losses {
         let mut counted = ffi::NicLosses::default();
         // SAFETY: the port is open.
-        unsafe { ffi::namehop_nic_losses(self.card.number, &mut counted) };
+        unsafe { (self.card.shim.nic_losses)(self.card.number, &mut counted) };
         let own: Losses = self.card.losses.iter().map(LossCounters::read).sum();
         Losses {
             receive_ring_full: counted.ring_full,
@@ -309,7 +310,7 @@ impl NicQueue {
 
 impl PortQueue for NicQueue {
     fn receive(&mut self, frames: &mut Vec<PacketBuffer>) {
-        thread::register();
+        thread::register(self.card.shim);
         let before = frames.len();
         frames.reserve(BURST);
         let mut malformed = 0;
@@ -317,7 +318,7 @@ impl PortQueue for NicQueue {
         // them.
         unsafe {
             let end = frames.as_mut_ptr().add(before).cast();
-            let count = ffi::namehop_nic_receive(self.card.number, self.number, end, BURST as u16, &mut malformed);
+            let count = (self.card.shim.nic_receive)(self.card.number, self.number, end, BURST as u16, &mut malformed);
             frames.set_len(before + usize::from(count));
         }
         if malformed > 0 {
@@ -329,7 +330,7 @@ impl PortQueue for NicQueue {
     /// 0 if the driver cannot tell.
     fn waiting(&self) -> usize {
         // SAFETY: the queue is one of the card's, which stays open while `self` exists.
-        unsafe { ffi::namehop_nic_waiting(self.card.number, self.number).into() }
+        unsafe { (self.card.shim.nic_waiting)(self.card.number, self.number).into() }
     }
 
     fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
@@ -343,7 +344,7 @@ impl PortQueue for NicQueue {
             // below.
             let taken = unsafe {
                 let first = frames.as_mut_ptr().add(sent).cast();
-                ffi::namehop_nic_send(self.card.number, self.number, first, count as u16)
+                (self.card.shim.nic_send)(self.card.number, self.number, first, count as u16)
             };
             sent += usize::from(taken);
             if usize::from(taken) < count {

@@ -11,7 +11,7 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::DpdkError;
-use crate::ffi;
+use crate::ffi::{self, Functions};
 
 /// Longest reason of a driver, in bytes.
 const REASON_BYTES: usize = 200;
@@ -64,7 +64,13 @@ impl Rules {
     ///
     /// # Errors
     /// Fails if the card does not support the rule or has no room for it.
-    pub(crate) fn add(&mut self, number: u16, flow: Flow, steered: &[AtomicUsize]) -> Result<u16, DpdkError> {
+    pub(crate) fn add(
+        &mut self,
+        shim: &Functions,
+        number: u16,
+        flow: Flow,
+        steered: &[AtomicUsize],
+    ) -> Result<u16, DpdkError> {
         if let Some(rule) = self.0.iter().find(|rule| rule.flow == flow) {
             return Ok(rule.queue);
         }
@@ -74,7 +80,7 @@ impl Rules {
         let (mut handle, mut reason) = (null_mut(), [0 as c_char; REASON_BYTES]);
         // SAFETY: the port is open, the rule outlives the call, and there is room for a text of this length with its
         // final zero byte.
-        let result = unsafe { ffi::namehop_nic_add_rule(number, &raw, &mut handle, reason.as_mut_ptr(), reason.len()) };
+        let result = unsafe { (shim.nic_add_rule)(number, &raw, &mut handle, reason.as_mut_ptr(), reason.len()) };
         let handle = NonNull::new(handle).filter(|_| result == 0).ok_or_else(|| {
             // SAFETY: the text ends with a zero byte.
             let reason = unsafe { CStr::from_ptr(reason.as_ptr()) }.to_string_lossy().into_owned();
@@ -89,12 +95,18 @@ impl Rules {
     ///
     /// # Errors
     /// Fails if the card cannot remove it; the card then keeps the rule, but it is forgotten here.
-    pub(crate) fn remove(&mut self, number: u16, flow: &Flow, steered: &[AtomicUsize]) -> Result<(), DpdkError> {
+    pub(crate) fn remove(
+        &mut self,
+        shim: &Functions,
+        number: u16,
+        flow: &Flow,
+        steered: &[AtomicUsize],
+    ) -> Result<(), DpdkError> {
         let Some(place) = self.0.iter().position(|rule| rule.flow == *flow) else { return Ok(()) };
         let rule = self.0.swap_remove(place);
         steered[usize::from(rule.queue)].fetch_sub(1, Ordering::Relaxed);
         // SAFETY: the port is open, and the rule is one of its own; the handle has no other user.
-        let result = unsafe { ffi::namehop_nic_remove_rule(number, rule.handle.as_ptr()) };
+        let result = unsafe { (shim.nic_remove_rule)(number, rule.handle.as_ptr()) };
         DpdkError::check(result, || "remove a steering rule".to_owned()).map(drop)
     }
 }

@@ -5,15 +5,15 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::ffi;
+use crate::ffi::Functions;
 
 /// Unregisters the current thread on drop.
-struct Registration;
+struct Registration(&'static Functions);
 
 impl Drop for Registration {
     fn drop(&mut self) {
         // SAFETY: this thread was registered when the value was made.
-        unsafe { ffi::namehop_thread_unregister() };
+        unsafe { (self.0.thread_unregister)() };
     }
 }
 
@@ -25,19 +25,18 @@ thread_local! {
 /// Registers this thread, unless that was tried before. The environment must be running. DPDK has room for about 127
 /// threads; further threads work without caches.
 #[inline]
-pub(crate) fn register() {
+pub(crate) fn register(shim: &'static Functions) {
     // A thread that is ending needs no cache.
     if !TRIED.try_with(|tried| tried.replace(true)).unwrap_or(true) {
-        register_first_time();
+        register_first_time(shim);
     }
 }
 
 #[cold]
-fn register_first_time() {
-    // SAFETY: the functions may be called from every thread while the environment runs. A thread that is already
-    // registered, such as the one that started the environment, is not registered again.
-    let registered = unsafe { ffi::namehop_thread_is_registered() == 0 && ffi::namehop_thread_register() == 0 };
-    if registered {
-        let _ = REGISTRATION.try_with(|registration| *registration.borrow_mut() = Some(Registration));
+fn register_first_time(shim: &'static Functions) {
+    // SAFETY: every thread may call the function while the environment runs.
+    let is_new = unsafe { (shim.thread_register)() } == 1;
+    if is_new {
+        let _ = REGISTRATION.try_with(|registration| *registration.borrow_mut() = Some(Registration(shim)));
     }
 }

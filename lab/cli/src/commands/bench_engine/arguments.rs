@@ -26,7 +26,7 @@ use namehop_cli::units::parse_seconds;
 /// The 13,548,815 prefixes and the cache take 5 GiB of memory. Before each run, packets pass for the longest time that
 /// an Interest is pending. In a run, the schedules alternate in turns of 25 ms over the same tables, so that changes in
 /// the speed of the host affect all of them. Reserved huge pages are used. Other programs on the host disturb the
-/// measurement.
+/// measurement. The ports need DPDK: the package namehop-ports, or 'make ports'.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop bench engine
