@@ -5,9 +5,9 @@
 //! | [`memory`] | DRAM latency, and random cache lines per second: the lower bound of every packet's cost |
 //! | [`counters`] | CPU cycles by pipeline stage, from hardware performance counters where available |
 //! | [`workload`] | names for a FIB and for packets, computed from their number |
-//! | `engine` | cost of packets in the forwarding engine |
-//! | `links` | cost of exchanges from frame to frame, over links between processes |
-//! | `peers` | several forwarders under the same load, over sockets |
+//! | [`engine`] | cost of packets in the forwarding engine |
+//! | [`links`] | cost of exchanges from frame to frame, over links between processes |
+//! | [`peers`] | several forwarders under the same load, over sockets |
 //! | [`lpm`] | longest prefix match in three structures over the same prefixes |
 //! | [`fib`] | a FIB with many prefixes: loading, saving, memory, lookups, growth |
 //! | [`disk`] | second tier of the Content Store: storing packets on a disk and reading them |
@@ -32,21 +32,17 @@
 //! ```
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "dpdk")]
 mod child;
 pub mod counters;
 pub mod disk;
-#[cfg(feature = "dpdk")]
 pub mod engine;
 pub mod fib;
-#[cfg(feature = "dpdk")]
 pub mod links;
 pub mod lpm;
 pub mod machine;
 pub mod measurements;
 mod median;
 pub mod memory;
-#[cfg(feature = "dpdk")]
 pub mod peers;
 pub mod policy;
 pub mod progress;

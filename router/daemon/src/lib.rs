@@ -61,7 +61,6 @@ mod neighbours;
 mod paths;
 mod placement;
 mod port_policy;
-#[cfg_attr(not(feature = "dpdk"), path = "ports_absent.rs")]
 mod ports;
 pub mod power;
 mod restore;

@@ -222,7 +222,6 @@ impl Config {
     }
 
     /// Returns whether the router may use network cards without the kernel.
-    #[cfg(any(feature = "dpdk", test))]
     pub(crate) fn may_use_pci(&self) -> bool {
         let locals = self.face.iter().filter_map(|face| Some(&face.local.as_ref()?.0));
         let is_card = |uri: &FaceUri| matches!(uri, FaceUri::Device { driver: PortDriver::Pci, .. });

@@ -26,11 +26,9 @@ mod control;
 mod counts;
 mod link;
 mod open_link;
-#[cfg(feature = "dpdk")]
 mod open_port;
 mod pacing;
 mod packets;
-#[cfg(feature = "dpdk")]
 mod port_link;
 mod process;
 mod producer;
@@ -44,11 +42,9 @@ pub use address::{LinkAddress, LinkUri, PortAddress};
 pub use consumer::{Consumer, ConsumerPlan};
 pub use counts::ConsumerCounts;
 pub use link::{Link, LinkCounts, PATIENCE};
-#[cfg(feature = "dpdk")]
 pub use open_port::{OpenPort, memif_buffer_bytes};
 pub use pacing::{MAX_IN_FLIGHT, Pacing};
 pub use packets::numbered_name;
-#[cfg(feature = "dpdk")]
 pub use port_link::{Idle, PortLink};
 pub use process::{CpuUse, ProcessReading, ProcessTimes, process_tree, resident_bytes};
 pub use producer::{DataShape, Producer, ProducerCounts, Reply, ReplyKind, ReplyPattern};

@@ -3,24 +3,20 @@
 use std::io;
 use std::time::Duration;
 
-#[cfg(feature = "dpdk")]
 use namehop_packet::BufferPool;
 
 use super::LoadError;
 use super::address::LinkAddress;
 use super::link::{Link, LinkCounts};
-#[cfg(feature = "dpdk")]
 use super::port_link::{Idle, PortLink};
 use super::socket_link::SocketLink;
 
 /// Number of buffers for a port, small and large: waiting packets, a received burst, and packets in reassembly.
-#[cfg(feature = "dpdk")]
 const BUFFERS: (usize, usize) = (16_384, 2_048);
 
 /// An open link of a consumer or producer.
 pub(super) enum OpenLink {
     Socket(SocketLink),
-    #[cfg(feature = "dpdk")]
     Port(Box<PortLink>),
 }
 
@@ -28,16 +24,10 @@ impl OpenLink {
     pub(super) fn open(address: &LinkAddress) -> Result<OpenLink, LoadError> {
         match address {
             LinkAddress::Socket(uri) => SocketLink::open(uri).map(OpenLink::Socket),
-            #[cfg(feature = "dpdk")]
             LinkAddress::Port(address) => {
                 let link = PortLink::open(address, Idle::Sleeps, &BufferPool::new(BUFFERS.0, BUFFERS.1))?;
                 Ok(OpenLink::Port(Box::new(link)))
             }
-            #[cfg(not(feature = "dpdk"))]
-            LinkAddress::Port(address) => Err(LoadError::Port {
-                link: address.to_string(),
-                reason: "links over ports need DPDK, and this program was built without it".to_owned(),
-            }),
         }
     }
 
@@ -45,7 +35,6 @@ impl OpenLink {
     pub(super) fn is_connected(&self) -> bool {
         match self {
             OpenLink::Socket(_) => true,
-            #[cfg(feature = "dpdk")]
             OpenLink::Port(link) => link.is_connected(),
         }
     }
@@ -56,7 +45,6 @@ impl Link for OpenLink {
     fn receive(&mut self, patience: Duration, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         match self {
             OpenLink::Socket(link) => link.receive(patience, each),
-            #[cfg(feature = "dpdk")]
             OpenLink::Port(link) => {
                 link.receive(patience, each)?;
                 match link.is_connected() {
@@ -70,7 +58,6 @@ impl Link for OpenLink {
     fn send(&mut self, bytes: &[u8], ends: &[usize]) -> io::Result<()> {
         match self {
             OpenLink::Socket(link) => link.send(bytes, ends),
-            #[cfg(feature = "dpdk")]
             OpenLink::Port(link) => link.send(bytes, ends),
         }
     }
@@ -78,7 +65,6 @@ impl Link for OpenLink {
     fn room(&self) -> usize {
         match self {
             OpenLink::Socket(link) => link.room(),
-            #[cfg(feature = "dpdk")]
             OpenLink::Port(link) => link.room(),
         }
     }
@@ -86,7 +72,6 @@ impl Link for OpenLink {
     fn counts(&self) -> LinkCounts {
         match self {
             OpenLink::Socket(link) => link.counts(),
-            #[cfg(feature = "dpdk")]
             OpenLink::Port(link) => link.counts(),
         }
     }

@@ -1,6 +1,5 @@
 //! Tests of the packet templates and of measurements through an in-process forwarder.
 
-#[cfg(feature = "dpdk")]
 mod port;
 mod session;
 
