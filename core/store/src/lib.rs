@@ -102,7 +102,10 @@ macro_rules! policies {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum PolicyKind {
             $(
-                #[doc = concat!("[`", stringify!($admission), "`] admits, [`", stringify!($eviction), "`] evicts; written `", $name, "`.")]
+                #[doc = concat!(
+                    "[`", stringify!($admission), "`] admits, [`", stringify!($eviction), "`] evicts; ",
+                    "written `", $name, "`."
+                )]
                 $policy,
             )*
         }

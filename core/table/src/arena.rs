@@ -292,7 +292,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn slots_are_given_to_one_owner_at_a_time(steps in prop::collection::vec((any::<bool>(), any::<u16>()), 0..200)) {
+        fn slots_have_one_owner_at_a_time(
+            steps in prop::collection::vec((any::<bool>(), any::<u16>()), 0..200),
+        ) {
             let mut arena = Arena::<Entry>::new(20, PageRequest::Ordinary).expect("memory");
             let mut model = BTreeMap::new();
             let mut generations = [0u32; 20];

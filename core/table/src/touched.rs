@@ -15,12 +15,12 @@
 //! | bucket table: look up, guess (hit or miss) | 1; without a hit 1 more for each overflow bucket of the chain |
 //! | bucket table: insert | 1; chain and a new bucket when the home bucket is full |
 //! | bucket table: remove, replace | 1; the whole chain when there is one |
-//! | concurrent bucket table: all of these | the same; while it grows, changes of an already moved chain touch its lines in both arrays |
+//! | concurrent bucket table: all of these | the same; while it grows, changing a moved chain touches both arrays |
 //! | arena: get | the entry's lines |
 //! | arena: allocate | the entry's lines the first time, later 1 (the list of free slots); free: 1 |
 //! | shared arena: get | the entry's lines, and 1 of the list of segments |
 //! | byte arena: get | the lines of the bytes |
-//! | byte arena: allocate, free | at most 3 of the chunk's bookkeeping, and 2 of its neighbours in a list when the chunk fills up, or stops being full or empty; none of the bytes |
+//! | byte arena: allocate, free | bookkeeping only: 3 of the chunk; 2 of its neighbours when it moves to another list |
 //! | cache lines: index | 1 |
 //! | prefetching anything | 0 |
 //!

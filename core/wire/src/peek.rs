@@ -54,7 +54,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_name_is_that_of_the_decoded_packet(lengths in prop::collection::vec(prop_oneof![0..12_usize, 250..260_usize], 1..12)) {
+        fn the_name_is_that_of_the_decoded_packet(
+            lengths in prop::collection::vec(prop_oneof![0..12_usize, 250..260_usize], 1..12),
+        ) {
             let mut name = Name::new();
             for (number, &length) in lengths.iter().enumerate() {
                 name = name.append_generic(vec![number as u8; length]);

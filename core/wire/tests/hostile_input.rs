@@ -181,7 +181,10 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_in_a_valid_frame(typ in prop_oneof![Just(5_u8), Just(6), Just(100)], value in vec(prop_oneof![3 => 0_u8..60, 1 => any::<u8>()], 0..250)) {
+    fn arbitrary_bytes_in_a_valid_frame(
+        typ in prop_oneof![Just(5_u8), Just(6), Just(100)],
+        value in vec(prop_oneof![3 => 0_u8..60, 1 => any::<u8>()], 0..250),
+    ) {
         let mut bytes = vec![typ, value.len() as u8];
         bytes.extend_from_slice(&value);
         parse_everything(&bytes);

@@ -12,13 +12,20 @@ use crate::format::SUPERBLOCK_BYTES;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The capacity is outside of the supported range.
-    #[error("capacity_bytes of the disk cache must be from {min} to {max}", min = crate::settings::MIN_CAPACITY_BYTES, max = crate::settings::MAX_CAPACITY_BYTES)]
+    #[error(
+        "capacity_bytes of the disk cache must be from {min} to {max}",
+        min = crate::settings::MIN_CAPACITY_BYTES,
+        max = crate::settings::MAX_CAPACITY_BYTES
+    )]
     Capacity,
     /// The directory for the file does not exist.
     #[error("the directory of {} does not exist: create it, or choose another file", .0.display())]
     NoDirectory(PathBuf),
     /// The user may not read and write the file.
-    #[error("cannot open {} for reading and writing: {source}; grant this user access, or choose another file", .path.display())]
+    #[error(
+        "cannot open {} for reading and writing: {source}; grant this user access, or choose another file",
+        .path.display()
+    )]
     NotAllowed {
         /// The file.
         path: PathBuf,
@@ -26,8 +33,11 @@ pub enum OpenError {
         source: io::Error,
     },
     /// The path is a directory, a pipe or the like.
-    #[error("{} is neither a file nor a block device (symbolic links to files are not followed): choose a file or a block \
-        device", .0.display())]
+    #[error(
+        "{} is neither a file nor a block device (symbolic links to files are not followed): choose a file or a block \
+         device",
+        .0.display()
+    )]
     NotAFile(PathBuf),
     /// Another router uses the file, or it is mounted.
     #[error("{} is in use by another router or as a mounted file system: each router needs its own file", .0.display())]
@@ -78,7 +88,10 @@ pub enum OpenError {
         has_bytes: u64,
     },
     /// The file system is full.
-    #[error("the file system has no room for {bytes} bytes in {}: free space, or lower capacity_bytes", .path.display())]
+    #[error(
+        "the file system has no room for {bytes} bytes in {}: free space, or lower capacity_bytes",
+        .path.display()
+    )]
     NoRoom {
         /// The file.
         path: PathBuf,

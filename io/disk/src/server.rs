@@ -400,7 +400,11 @@ impl<S: Storage> Server<S> {
             return warn!(%error, "cannot read a part of the disk cache");
         }
         if self.retry_at.is_none() {
-            warn!(%error, "the disk cache has failed: Data is cached in memory only; retrying in {} s", RETRY.as_secs());
+            warn!(
+                %error,
+                "the disk cache has failed: Data is cached in memory only; retrying in {} s",
+                RETRY.as_secs()
+            );
         }
         self.shared.set_state(TierState::Failed);
         self.retry_at = Some(now + RETRY);

@@ -206,7 +206,8 @@ fn a_flood_leaves_most_of_the_ring_to_others() {
         let mut other = UnixStream::connect(&path).await.expect("connect");
         let face = service.created().await;
         other.write_all(&quiet).await.expect("write");
-        // The flood fills every slot that becomes free, so the other frame must be in the ring before the first is taken.
+        // The flood fills every slot that becomes free, so the other frame must be in the ring before the first
+        // frame is taken.
         for _ in 0..1000 {
             if service.to_worker.len() > waiting {
                 break;

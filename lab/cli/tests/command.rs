@@ -105,7 +105,8 @@ fn published_figures_are_listed_and_regenerated() {
         .filter(|id| *id == "shi-figure-9" || !(id.starts_with("shi-") || id.starts_with("p4-")))
         .collect();
     let command = format!(
-        "reproduce {} --prefixes 5000 --area 2MiB --time 1ms --seconds 1ms --runs 2 --cache-requests 2000 --json --svg {}",
+        "reproduce {} --prefixes 5000 --area 2MiB --time 1ms --seconds 1ms --runs 2 --cache-requests 2000 --json \
+         --svg {}",
         short.join(" "),
         svg.display()
     );

@@ -120,14 +120,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_search_looks_at_more_buckets_than_prefixes(name in 1u32..64, prefix in 0u32..64, start in 1u32..64, extra in 0u32..64) {
+        fn no_search_reads_more_buckets_than_prefixes(
+            name in 1u32..64,
+            prefix in 0u32..64,
+            start in 1u32..64,
+            extra in 0u32..64,
+        ) {
             let prefix = prefix.min(name);
             prop_assert!(longest_first_lookups(name, prefix) <= name + 1);
             let longest = (start <= name).then_some((start + extra).max(prefix));
             let accesses = two_stage_accesses(name, prefix, start, longest);
             prop_assert!(accesses.buckets <= name + 1);
             prop_assert!((1..=2).contains(&accesses.entries));
-            prop_assert!((2..=4).contains(&accesses.dependent) && accesses.dependent <= accesses.buckets + accesses.entries);
+            prop_assert!((2..=4).contains(&accesses.dependent));
+            prop_assert!(accesses.dependent <= accesses.buckets + accesses.entries);
         }
     }
 }

@@ -242,7 +242,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_needed_is_enough(rate in 1e3..1e10, hit_rate in 0.0..1.0, unanswered in 0.0..1.0, fib in 1e6..1e13, load in 0.1..1.0) {
+        fn the_planned_machines_meet_the_demand(
+            rate in 1e3..1e10,
+            hit_rate in 0.0..1.0,
+            unanswered in 0.0..1.0,
+            fib in 1e6..1e13,
+            load in 0.1..1.0,
+        ) {
             let demand = Demand { interests_per_second: rate, hit_rate, unanswered, ..DEMAND };
             let machine = Machine { link_bits_per_second: 100e9, ..PUBLISHED };
             let need = need(&demand, &machine, &Tables { fib_bytes: fib, ..SMALL }, load);

@@ -217,9 +217,12 @@ mod tests {
         #[test]
         fn loads_grow_with_the_rate(rate in 0.0..1e9_f64, hit_rate in 0.0..=1.0_f64, insertion_rate in 0.0..=1.0_f64) {
             for router in [Router::naive(), Router::with_filter(), Router::optimised()] {
-                let load = |factor: f64| router.load(&Traffic { interests_per_second: factor * rate, hit_rate, insertion_rate });
-                let (once, twice) = (load(1.0), load(2.0));
-                prop_assert!((twice.cycles_per_second - 2.0 * once.cycles_per_second).abs() <= 1e-9 * twice.cycles_per_second);
+                let load = |interests_per_second: f64| {
+                    router.load(&Traffic { interests_per_second, hit_rate, insertion_rate })
+                };
+                let (once, twice) = (load(rate), load(2.0 * rate));
+                let difference = twice.cycles_per_second - 2.0 * once.cycles_per_second;
+                prop_assert!(difference.abs() <= 1e-9 * twice.cycles_per_second);
                 prop_assert!(twice.memory_bytes_per_second >= once.memory_bytes_per_second);
             }
         }

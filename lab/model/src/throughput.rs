@@ -198,7 +198,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_rate_is_the_smaller_bound(cores in 1u32..1000, hz in 1e8..1e10, b in 1e9..1e12, c in 1.0..1e5, m in 1.0..1e5) {
+        fn the_rate_is_the_smaller_bound(
+            cores in 1u32..1000,
+            hz in 1e8..1e10,
+            b in 1e9..1e12,
+            c in 1.0..1e5,
+            m in 1.0..1e5,
+        ) {
             let computer = Computer { cores, hz, memory_bytes_per_second: b };
             let bound = computer.bound(&Cost { cycles: c, bytes: m });
             prop_assert!(bound.rate() <= bound.by_computation && bound.rate() <= bound.by_memory);
@@ -207,7 +213,12 @@ mod tests {
         }
 
         #[test]
-        fn averages_lie_between_the_extremes(hit_ratio in 0.0..=1.0, miss in 0.0..1e4, hit in 0.0..1e4, data in 0.0..1e4) {
+        fn averages_lie_between_the_extremes(
+            hit_ratio in 0.0..=1.0,
+            miss in 0.0..1e4,
+            hit in 0.0..1e4,
+            data in 0.0..1e4,
+        ) {
             let cost = |cycles| Cost { cycles, bytes: cycles };
             let costs = PacketCosts { interest_miss: cost(miss), interest_hit: cost(hit), data: cost(data) };
             let average = costs.per_packet(hit_ratio);

@@ -16,8 +16,8 @@ pub const P4: &str = "namehop-p4";
 /// Measurements, models and simulations.
 pub const LAB: &str = "namehop-lab";
 
-/// Returns the path of `program` if it is in the directory of this program; otherwise its name, which the system looks up
-/// in the PATH.
+/// Returns the path of `program` if it is in the directory of this program; otherwise its name, which the system looks
+/// up in the PATH.
 pub fn beside(program: &str) -> PathBuf {
     in_directory_of(env::current_exe().ok().as_deref(), program)
 }

@@ -1,7 +1,7 @@
 //! Checks of command lines, for the tests of this crate and of other programs.
 
-/// Checks that each command without subcommands has an example and a description. `path` is the path of the parent command,
-/// for messages.
+/// Checks that each command without subcommands has an example and a description. `path` is the path of the parent
+/// command, for messages.
 ///
 /// # Panics
 /// A command lacks one of them.

@@ -40,7 +40,11 @@ impl FaultyStrategies {
             Ok(FaultyStrategies { file: Some(file), labels })
         });
         opened.unwrap_or_else(|error| {
-            warn!(file = %path.display(), %error, "cannot record faults: a strategy that crashes the router will be loaded again");
+            warn!(
+                file = %path.display(),
+                %error,
+                "cannot record faults: a strategy that crashes the router will be loaded again"
+            );
             FaultyStrategies::default()
         })
     }

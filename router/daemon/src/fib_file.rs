@@ -101,7 +101,12 @@ async fn load_once(management: &Rc<Management<Control>>, file: &Path, is_first: 
     match result {
         Ok(()) => info!(file = %shown, prefixes, left_out, faults, refused, seconds, "FIB entries loaded"),
         Err(error) => {
-            error!(file = %shown, %error, prefixes, "only part of the FIB entries was loaded; correct the file and restart");
+            error!(
+                file = %shown,
+                %error,
+                prefixes,
+                "only part of the FIB entries was loaded; correct the file and restart"
+            );
         }
     }
     unreachable

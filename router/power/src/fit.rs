@@ -121,8 +121,8 @@ pub enum FitError {
     },
     /// A frequency or core has too few rows to fit its parameters.
     #[error(
-        "active_cores {active_cores} at {ghz} GHz (from line {line}): needs a row with load 1 and at least {PARTIAL_ROWS} with loads \
-         between 0 and 1; there are {full} and {partial}"
+        "active_cores {active_cores} at {ghz} GHz (from line {line}): needs a row with load 1 and at least \
+         {PARTIAL_ROWS} with loads between 0 and 1; there are {full} and {partial}"
     )]
     TooFew {
         /// First line of these rows.

@@ -114,7 +114,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_other_line_is_closer(points in prop::collection::vec((-10.0..10.0_f64, -10.0..10.0_f64), 3..20), slope in -1.0..1.0_f64, intercept in -1.0..1.0_f64) {
+        fn no_other_line_is_closer(
+            points in prop::collection::vec((-10.0..10.0_f64, -10.0..10.0_f64), 3..20),
+            slope in -1.0..1.0_f64,
+            intercept in -1.0..1.0_f64,
+        ) {
             let fitted = line(&points);
             prop_assume!(fitted.slope.is_finite());
             let error = |slope: f64, intercept: f64| {

@@ -1,7 +1,7 @@
 //! Power of a router on a server: chapter 6 of Takemasa's thesis (Osaka University 2019).
 //!
-//! Section 6.3 models the power of a server under a load on its CPUs, memory and network card. Arithmetic only: functions
-//! are total, and input without meaning gives 0, infinity or NaN.
+//! Section 6.3 models the power of a server under a load on its CPUs, memory and network card. Arithmetic only:
+//! functions are total, and input without meaning gives 0, infinity or NaN.
 //!
 //! | module | what it holds | source |
 //! |---|---|---|

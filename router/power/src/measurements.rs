@@ -54,7 +54,8 @@ pub enum MeasurementsError {
     },
     /// A column is missing in the first line.
     #[error(
-        "line {line}: there is no column '{column}'; the first line must name load, frequency_ghz, active_cores and watts"
+        "line {line}: there is no column '{column}'; \
+         the first line must name load, frequency_ghz, active_cores and watts"
     )]
     MissingColumn {
         /// Line of the file, from 1.
@@ -187,7 +188,8 @@ mod tests {
 
     #[test]
     fn rows_are_read_whatever_the_order_of_columns() {
-        let text = "# server in rack 3\nwatts, load ,frequency_ghz,active_cores,packets_per_second\n\n34.2,0,1.6,0,\n44.6,1,3.1,1,1e6\n";
+        let text = "# server in rack 3\nwatts, load ,frequency_ghz,active_cores,packets_per_second\n\n\
+                    34.2,0,1.6,0,\n44.6,1,3.1,1,1e6\n";
         let idle = Measurement {
             line: 4,
             load: 0.0,

@@ -6,8 +6,8 @@
 /// Ψ_mem, in joules per byte: DDR3 memory of server 2, as measured by the thesis, which uses it for all servers.
 pub const DDR3_JOULES_PER_BYTE: f64 = 0.61e-9;
 
-/// Bytes read and written for an Interest that misses, an Interest that the Content Store answers, and a Data packet. Table
-/// 3.1.
+/// Bytes read and written for an Interest that misses, an Interest that the Content Store answers, and a Data packet.
+/// Table 3.1.
 pub const BYTES_PER_PACKET: [f64; 3] = [909.0, 511.0, 816.0];
 
 /// Equation 6.9: φ_mem, in watts.

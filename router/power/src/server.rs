@@ -269,7 +269,9 @@ mod tests {
             let server = Server { name, chassis_watts: chassis, ..server_2() };
             prop_assert_eq!(&Server::from_toml(&server.to_toml(&[])).expect("valid"), &server);
             let load = Load {
-                cycles_per_second: share * server.cpu.capacity_hz(), memory_bytes_per_second: 1e12, packets_per_second: 1e9,
+                cycles_per_second: share * server.cpu.capacity_hz(),
+                memory_bytes_per_second: 1e12,
+                packets_per_second: 1e9,
             };
             prop_assert!(server.power(&load).expect("possible").total_watts().is_finite());
         }

@@ -66,7 +66,8 @@ pub fn rdr_metadata(bytes: &[u8]) {
     };
     let Some(metadata) = ObjectMetadata::read(&data) else { return };
     let again = DataBuilder::new(data.name).content(metadata.content()).sign(&NullSigner);
-    // The packet contained these elements, possibly with a shorter encoding of their TLV-LENGTHs than that of the Content.
+    // The packet contained these elements, possibly with a shorter encoding of their TLV-LENGTHs than that of the
+    // Content.
     let Ok(again) = again else { return assert!(bytes.len() > 8000) };
     assert_eq!(ObjectMetadata::read(&Data::decode(&again).expect("own encoding")), Some(metadata));
 }

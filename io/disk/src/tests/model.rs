@@ -32,7 +32,8 @@ fn name(number: u8) -> String {
 fn step() -> impl Strategy<Value = Step> {
     let number = 0..NAMES;
     prop_oneof![
-        8 => (number.clone(), any::<u8>(), prop_oneof![0..200_usize, 0..8_000_usize]).prop_map(|(n, c, b)| Step::Offer(n, c, b)),
+        8 => (number.clone(), any::<u8>(), prop_oneof![0..200_usize, 0..8_000_usize])
+            .prop_map(|(number, content, bytes)| Step::Offer(number, content, bytes)),
         1 => number.clone().prop_map(Step::Forget),
         1 => number.clone().prop_map(Step::Erase),
         8 => number.prop_map(Step::LookUp),
@@ -106,7 +107,8 @@ proptest! {
                     for (number, entry) in &mut known {
                         entry.now = match rig.look_up(&name(*number)) {
                             Outcome::Found(packet, _) => {
-                                prop_assert!(entry.ever.contains(&packet) || is_changed && entry.before.contains(&packet));
+                                let was_before = is_changed && entry.before.contains(&packet);
+                                prop_assert!(was_before || entry.ever.contains(&packet));
                                 Some(packet)
                             }
                             _ => None,

@@ -314,8 +314,8 @@ proptest! {
     ) {
         let ends = if is_v4 { ends("192.0.2.1", "198.51.100.2") } else { ends("2001:db8::1", "2001:db8::2") };
         let frame = with_header(&ends, source_port, &packet);
-        let read = if is_v4 { Datagram::read_v4(frame.bytes(), ETHERNET_BYTES) } else { Datagram::read_v6(frame.bytes(), ETHERNET_BYTES) };
-        let read = read.expect("a complete packet");
+        let read = if is_v4 { Datagram::read_v4 } else { Datagram::read_v6 };
+        let read = read(frame.bytes(), ETHERNET_BYTES).expect("a complete packet");
         prop_assert_eq!(read.protocol, PROTOCOL_UDP);
         let datagram = udp::read(frame.bytes(), &read).expect("a complete packet");
         prop_assert_eq!(datagram.source_port, source_port.unwrap_or(6363));
@@ -324,7 +324,8 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        for packet in [Datagram::read_v4(&bytes, ETHERNET_BYTES), Datagram::read_v6(&bytes, ETHERNET_BYTES)].into_iter().flatten() {
+        let packets = [Datagram::read_v4(&bytes, ETHERNET_BYTES), Datagram::read_v6(&bytes, ETHERNET_BYTES)];
+        for packet in packets.into_iter().flatten() {
             prop_assert!(packet.payload.end <= bytes.len());
             if let Ok(datagram) = udp::read(&bytes, &packet) {
                 prop_assert!(datagram.payload.end <= packet.payload.end);

@@ -11,7 +11,7 @@
 //! |---|---|
 //! | network-layer packet, LpPacket | [`namehop_wire::MAX_PACKET_SIZE`] = 8800 bytes |
 //! | fragments of one packet, sent or received | [`MAX_FRAGMENTS`] = 400 |
-//! | packets that wait for fragments | [`MAX_PARTIAL_PACKETS`] = 64, one buffer each, for [`REASSEMBLY_TIMEOUT_MS`] = 500 ms |
+//! | packets that wait for fragments | [`MAX_PARTIAL_PACKETS`] = 64 buffers; [`REASSEMBLY_TIMEOUT_MS`] = 500 ms |
 //! | frames that wait for an acknowledgement | [`MAX_UNACKNOWLEDGED`] = 1024, one buffer each |
 //! | retransmissions of a frame | [`MAX_RETRANSMISSIONS`] = 3 |
 //! | time-out after losses, unless a longer one was measured | [`MAX_BACKED_OFF_NS`] = 4 s |

@@ -128,7 +128,8 @@ impl FromStr for PortAddress {
     fn from_str(text: &str) -> Result<PortAddress, String> {
         let refuse = || {
             format!(
-                "`{text}` is not an address with the length of its prefix; write for example \"192.0.2.1/24\" or \"2001:db8::1/64\""
+                "`{text}` is not an address with the length of its prefix; \
+                 write for example \"192.0.2.1/24\" or \"2001:db8::1/64\""
             )
         };
         let (address, length) = text.split_once('/').ok_or_else(refuse)?;

@@ -176,8 +176,8 @@ impl RejectedProperties {
             (self.persistency, "this persistency"),
             (
                 self.flags,
-                "these flags: local fields are for applications on this host, reliability and PIT tokens for links with one peer, \
-                 keep-alive for UDP sockets, and PIT tokens cannot be both on and off",
+                "these flags: local fields are for applications on this host, reliability and PIT tokens for links \
+                 with one peer, keep-alive for UDP sockets, and PIT tokens cannot be both on and off",
             ),
             (self.base_congestion_marking_interval, "a marking interval of 0"),
             (self.mtu, "this MTU: at least 64 bytes, and only over datagrams and frames"),

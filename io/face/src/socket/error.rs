@@ -73,8 +73,8 @@ pub enum ListenError {
     },
     /// No interface has the address.
     #[error(
-        "cannot listen on {protocol} {address}: no network interface of this host has that address, and the kernel does not \
-         let the router wait for it; configure one that it has, or a wildcard address"
+        "cannot listen on {protocol} {address}: no network interface of this host has that address, and the kernel \
+         does not let the router wait for it; configure one that it has, or a wildcard address"
     )]
     NoSuchAddress {
         /// `TCP`, `UDP` or `WebSocket`.

@@ -107,7 +107,12 @@ fn end_dead_connection(host: &mut Host, entry: &SocketFace) {
     if host.has(local) {
         return;
     }
-    tracing::info!(face = %entry.face.id(), remote = %entry.face.remote_uri(), %local, "local address removed: closing the connection");
+    tracing::info!(
+        face = %entry.face.id(),
+        remote = %entry.face.remote_uri(),
+        %local,
+        "local address removed: closing the connection"
+    );
     match &entry.link {
         Link::Stream(link) => link.abort(),
         Link::WebSocket(link) => link.abort(),
@@ -182,7 +187,11 @@ fn move_to(shared: &Rc<Shared>, entry: &Rc<SocketFace>, link: &DatagramLink, cha
     let face = &entry.face;
     if let Some(other) = channel.face_at(&path) {
         if other.persistency() != FacePersistency::OnDemand {
-            return tracing::debug!(face = %face.id(), other = %other.id(), "another face has this peer and local address");
+            return tracing::debug!(
+                face = %face.id(),
+                other = %other.id(),
+                "another face has this peer and local address"
+            );
         }
         // This is the on-demand face that the peer opened by sending to this address.
         shared.close(other.id());

@@ -90,7 +90,11 @@ fn bind(socket: &Socket, protocol: &'static str, address: SocketAddr) -> io::Res
                 socket.set_freebind_v6(true)?
             }
             socket.bind(&address.into())?;
-            tracing::warn!(protocol, %address, "no network interface has this address yet: listening on it as soon as one does");
+            tracing::warn!(
+                protocol,
+                %address,
+                "no network interface has this address yet: listening on it as soon as one does"
+            );
             Ok(())
         }
         bound => bound,
@@ -140,7 +144,11 @@ fn receive_for_all_addresses(socket: &Socket, address: SocketAddr) {
     let refused =
         if address.is_ipv4() { socket.set_multicast_all_v4(false) } else { socket.set_multicast_all_v6(false) };
     if let Err(error) = refused {
-        tracing::debug!(%address, %error, "the kernel cannot filter datagrams to multicast groups: the router drops each of them");
+        tracing::debug!(
+            %address,
+            %error,
+            "the kernel cannot filter datagrams to multicast groups: the router drops each of them"
+        );
     }
 }
 

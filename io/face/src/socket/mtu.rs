@@ -48,7 +48,10 @@ pub(super) fn refuse_fragments(socket: &Socket, is_v4: bool) {
             .and_then(|()| setsockopt(socket, Ipv6DoNotFragment, &1))
     };
     if let Err(error) = refused {
-        tracing::debug!(%error, "cannot disable fragmentation: the kernel fragments datagrams that exceed the path MTU");
+        tracing::debug!(
+            %error,
+            "cannot disable fragmentation: the kernel fragments datagrams that exceed the path MTU"
+        );
     }
 }
 
@@ -77,7 +80,12 @@ fn of_route(path: &Path) -> io::Result<usize> {
 pub(super) fn renew(shared: &Shared, peer: &Peer) {
     let bytes = of_path(shared, &peer.path);
     if peer.face.set_link_mtu_bytes(bytes) {
-        tracing::debug!(face = %peer.face.id(), remote = %peer.path.remote, mtu_bytes = peer.face.mtu_bytes(), "the path MTU has changed");
+        tracing::debug!(
+            face = %peer.face.id(),
+            remote = %peer.path.remote,
+            mtu_bytes = peer.face.mtu_bytes(),
+            "the path MTU has changed"
+        );
         shared.announce(FaceEvent::Changed(std::sync::Arc::clone(&peer.face)));
     }
 }

@@ -71,7 +71,11 @@ pub(super) fn join(config: &SocketConfig) -> Result<Vec<Joined>, ListenError> {
                 return Err(error);
             }
             Err(error) => {
-                tracing::warn!(interface = wanted.interface.name, %error, "cannot create a multicast face on this interface yet");
+                tracing::warn!(
+                    interface = wanted.interface.name,
+                    %error,
+                    "cannot create a multicast face on this interface yet"
+                );
             }
         }
     }
@@ -285,7 +289,11 @@ impl Membership {
         channel.attach(&entry, link, Path { remote: joined.group, local: joined.group });
         self.bound_to = Some(joined.bound_to);
         self.receiving = receivers.spawn_local(udp::receive(Rc::clone(shared), channel));
-        tracing::info!(interface = self.interface, face = %self.face, "interface present again: the multicast face is up");
+        tracing::info!(
+            interface = self.interface,
+            face = %self.face,
+            "interface present again: the multicast face is up"
+        );
         shared.set_up(&entry.face, true);
         Ok(())
     }

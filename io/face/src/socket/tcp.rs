@@ -57,8 +57,8 @@ pub(super) async fn accept<L: Listener>(
                     tracing::warn!(
                         %error,
                         left_out,
-                        "cannot accept connections; if file descriptors ran out, raise their hard limit (LimitNOFILE of the \
-                         service, or `ulimit -Hn`) or lower max_faces"
+                        "cannot accept connections; if file descriptors ran out, raise their hard limit (LimitNOFILE \
+                         of the service, or `ulimit -Hn`) or lower max_faces"
                     );
                 }
                 // The connection waiting to be accepted may be from an application on this host.

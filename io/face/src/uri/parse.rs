@@ -7,8 +7,8 @@ use super::driver::is_pci_address;
 use super::{FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES, MemifRole, PortDriver};
 use crate::address::{Vni, is_group};
 
-const EXPECTED_SCHEME: &str = "one of udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, dev, pci, tap, xdp, pcap, udp4+dev, \
-     udp6+dev, ws, wss, wsclient, internal, null, contentstore, memif, vxlan4, vxlan6, followed by ://";
+const EXPECTED_SCHEME: &str = "one of udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, dev, pci, tap, xdp, pcap, \
+     udp4+dev, udp6+dev, ws, wss, wsclient, internal, null, contentstore, memif, vxlan4, vxlan6, followed by ://";
 const EXPECTED_V4: &str = "an IPv4 address or host name and a port, as in udp4://192.0.2.1:6363";
 const EXPECTED_V6: &str = "an IPv6 address in brackets or a host name and a port, as in udp6://[2001:db8::1]:6363";
 const EXPECTED_INTERNET: &str = "a host name, an IPv4 address or an IPv6 address in brackets, and a port, as in \

@@ -300,7 +300,8 @@ proptest! {
 
     #[test]
     fn arbitrary_text_never_panics_and_what_parses_prints_stably(
-        text in "(udp|tcp|udp6|tcp4|ws|wss|unix|ether|dev|udp4\\+dev|memif|fd|null|vxlan4|vxlan6)?(://)?[\\[\\]%a-f0-9:./?&=idnpvmort-]{0,40}"
+        text in "(udp|tcp|udp6|tcp4|ws|wss|unix|ether|dev|udp4\\+dev|memif|fd|null|vxlan4|vxlan6)?(://)?\
+                 [\\[\\]%a-f0-9:./?&=idnpvmort-]{0,40}"
     ) {
         if let Ok(uri) = text.parse::<FaceUri>() {
             let normal = uri.to_string();

@@ -46,7 +46,13 @@ pub struct DiskArgs {
     #[arg(long, value_name = "DURATION", num_args = 0..=1, default_missing_value = "5s", value_parser = parse_duration)]
     freeze: Option<Duration>,
     /// Number of rounds with a working and a stalled disk
-    #[arg(long, value_name = "N", default_value_t = 3, requires = "freeze", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 3,
+        requires = "freeze",
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
     rounds: u16,
     /// Print JSON
     #[arg(long)]

@@ -37,7 +37,13 @@ pub struct IdleArgs {
     #[arg(long, value_enum, value_name = "KIND", default_value = "memif")]
     link: LinkArg,
     /// Interests per second, each 0 to 10^7; saturation is always measured last
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,10,100,1000,10000,100000", value_parser = parse_rate)]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "0,10,100,1000,10000,100000",
+        value_parser = parse_rate
+    )]
     rates: Vec<f64>,
     #[command(flatten)]
     load: LinkLoadArgs,

@@ -74,7 +74,13 @@ pub struct LinksArgs {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
     /// Measure series of routers that differ in one parameter: workers, payload, fib, cache, latency, or all
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_sweep, conflicts_with_all = ["strategy", "payload", "prefix"])]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = parse_sweep,
+        conflicts_with_all = ["strategy", "payload", "prefix"]
+    )]
     sweep: Vec<SweepArg>,
     /// Write charts of the series to this directory, as SVG
     #[arg(long, value_name = "DIR", requires = "sweep")]
@@ -88,10 +94,22 @@ pub struct LinksArgs {
 #[derive(Args, Debug)]
 pub(super) struct LinkLoadArgs {
     /// Number of Interests in flight; with a rate, the maximum
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=16_384))]
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        default_value_t = 512,
+        value_parser = clap::value_parser!(u32).range(1..=16_384)
+    )]
     pub(super) in_flight: u32,
     /// Bytes of content per Data; frames are larger if it does not fit into 1500 bytes
-    #[arg(short = 's', long, value_name = "BYTES", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(..=8_000))]
+    #[arg(
+        short = 's',
+        long,
+        value_name = "BYTES",
+        default_value_t = 1000,
+        value_parser = clap::value_parser!(u32).range(..=8_000)
+    )]
     pub(super) payload: u32,
     /// Prefix of the names
     #[arg(long, value_name = "NAME", default_value = "/namehop/bench")]

@@ -40,7 +40,8 @@ use namehop_cli::units::parse_seconds;
 Examples:
   namehop bench peers
   namehop bench peers --forwarder namehop --forwarder 'ndnd fw run {copy:ndnd.yml}' --routes 0,100000
-  namehop bench peers --forwarder new=namehop --forwarder 'old=/usr/bin/namehop run --config {copy:old.toml}' --cache hit-few
+  namehop bench peers --forwarder new=namehop --forwarder 'old=/usr/bin/namehop run --config {copy:old.toml}' \
+  --cache hit-few
   namehop bench peers --forwarder namehop --forwarder 'nfd=unix:///run/nfd/nfd.sock?port=6363'
   namehop bench peers --all --socket unix --window 1,256 --payload 100 --routes 0 --json")]
 pub struct PeersArgs {
@@ -52,10 +53,24 @@ pub struct PeersArgs {
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', default_value = "unix,tcp,udp")]
     socket: Vec<SocketArg>,
     /// Number of Interests in flight, each 1 to 16384
-    #[arg(short = 'n', long, value_name = "LIST", value_delimiter = ',', default_value = "64,1,4,16,256", value_parser = clap::value_parser!(u32).range(1..=16_384))]
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "64,1,4,16,256",
+        value_parser = clap::value_parser!(u32).range(1..=16_384)
+    )]
     window: Vec<u32>,
     /// Bytes of content per Data, each at most 8000
-    #[arg(short = 's', long, value_name = "LIST", value_delimiter = ',', default_value = "1000,100,8000", value_parser = clap::value_parser!(u32).range(..=8_000))]
+    #[arg(
+        short = 's',
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "1000,100,8000",
+        value_parser = clap::value_parser!(u32).range(..=8_000)
+    )]
     payload: Vec<u32>,
     /// State of the cache
     #[arg(
@@ -67,13 +82,24 @@ pub struct PeersArgs {
     )]
     cache: Vec<CacheArg>,
     /// Routes besides that of the producer, each at most 10 million; they lead nowhere and are removed at the end
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,100000,1000000", value_parser = clap::value_parser!(u64).range(..=10_000_000))]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "0,100000,1000000",
+        value_parser = clap::value_parser!(u64).range(..=10_000_000)
+    )]
     routes: Vec<u64>,
     /// Combine all values
     #[arg(long)]
     all: bool,
     /// Capacity of the caches in packets
-    #[arg(long, value_name = "PACKETS", default_value_t = 32_768, value_parser = clap::value_parser!(u64).range(1024..=100_000_000))]
+    #[arg(
+        long,
+        value_name = "PACKETS",
+        default_value_t = 32_768,
+        value_parser = clap::value_parser!(u64).range(1024..=100_000_000)
+    )]
     cache_packets: u64,
     /// CPUs of the started forwarders [default: all but the first one or two]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]

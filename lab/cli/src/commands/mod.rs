@@ -62,7 +62,8 @@ impl Lab {
     }
 }
 
-/// Returns the command line of `namehop` with the commands of this program in it, for completion scripts and manual pages.
+/// Returns the command line of `namehop` with the commands of this program in it, for completion scripts and manual
+/// pages.
 fn whole_command() -> clap::Command {
     let lab = Lab::command();
     let own = |stub: clap::Command| {
@@ -108,8 +109,10 @@ mod tests {
             "namehop cache simulate --workload web --policy fifo,filter:threshold=3 --capacity 1%,1000 --json",
             "namehop cache simulate --trace a.txt --format lines --capacity 10 --optimum --requests 10",
             "namehop cache model --capacity 1000 -q 10 --alpha 1 -N 100 --compare",
-            "namehop power model --server a.toml --rate 0..58Gbit/s,7Mpps --steps 4 --hit-rate 0.2,0.3 --svg a.svg --json",
-            "namehop plan --machine e5-2699v4 --rate 100Gbit/s --prefixes 10000000 --links 400Gbit/s --svg a.svg --json",
+            "namehop power model --server a.toml --rate 0..58Gbit/s,7Mpps --steps 4 --hit-rate 0.2,0.3 --svg a.svg \
+             --json",
+            "namehop plan --machine e5-2699v4 --rate 100Gbit/s --prefixes 10000000 --links 400Gbit/s --svg a.svg \
+             --json",
             "namehop plan --engine a --memory b -r 1Mpps --hit-rate 30% --round-trip 10ms --load 0.5 --ram 1GiB",
             "namehop power fit a.csv --name a --devices 2 --json",
             "namehop power server e5620",

@@ -59,7 +59,12 @@ pub struct PlanArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=8_800))]
     interest_bytes: u32,
     /// Bytes of a Data packet
-    #[arg(long, value_name = "BYTES", default_value_t = 1_100, value_parser = clap::value_parser!(u32).range(1..=8_800))]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 1_100,
+        value_parser = clap::value_parser!(u32).range(1..=8_800)
+    )]
     data_bytes: u32,
     /// Bytes of a name
     #[arg(long, value_name = "BYTES", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=8_000))]

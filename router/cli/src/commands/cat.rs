@@ -61,7 +61,11 @@ impl CatArgs {
             tokio::select! {
                 report = fetching => match report {
                     // The reader closed the output, as `head` does.
-                    Err(FetchError::Output(OutputError::Write(error))) if error.kind() == ErrorKind::BrokenPipe => Ok(None),
+                    Err(FetchError::Output(OutputError::Write(error)))
+                        if error.kind() == ErrorKind::BrokenPipe =>
+                    {
+                        Ok(None)
+                    }
                     report => Ok(Some(report?)),
                 },
                 () = interrupted() => Err(Failure::failed("interrupted")),

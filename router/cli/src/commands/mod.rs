@@ -164,7 +164,8 @@ mod tests {
             "namehop route add /a 300 --signing-key a.key --certificate a.ndncert",
             "namehop face --signing-key a.key --certificate a.ndncert destroy 300",
             "namehop serve /a --signing-key a.key --key-name /a --command-key b.key --command-certificate b.ndncert",
-            "namehop setup --huge-pages 2GiB --page-size 2MiB --nic 0000:00:03.0 --nic eth1 --until-restart --apply --yes --json",
+            "namehop setup --huge-pages 2GiB --page-size 2MiB --nic 0000:00:03.0 --nic eth1 --until-restart --apply \
+             --yes --json",
             "namehop setup --undo --root /tmp/x",
             "namehop traffic run plan.toml --duration 10s --json",
             "namehop traffic consumer /a --rate 1000 --poisson --names 100 --zipf 0.8 --must-be-fresh --duration 1s",

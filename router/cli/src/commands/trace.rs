@@ -32,8 +32,13 @@ pub struct TraceArgs {
     /// only a prefix under /localhost
     #[arg(long, value_name = "PREFIX")]
     name: Name,
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=MAX_TRACED_PACKETS),
-        help = format!("End after this many packets, at most {MAX_TRACED_PACKETS}"))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 10,
+        value_parser = clap::value_parser!(u64).range(1..=MAX_TRACED_PACKETS),
+        help = format!("End after this many packets, at most {MAX_TRACED_PACKETS}")
+    )]
     count: u64,
     /// End after this many seconds, even with fewer packets
     #[arg(long, value_name = "S", default_value = "30")]

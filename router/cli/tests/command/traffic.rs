@@ -130,7 +130,8 @@ fn consumers_and_producers_account_for_every_interest() {
     assert!(counts["rtt_p99_us"].as_f64() >= counts["rtt_p50_us"].as_f64() && counts["window"].is_number(), "{report}");
     assert_eq!(producer.code(), 0);
 
-    let plan = "[[consumer]]\ncount = 400\nrate = 2000\n[[consumer.pattern]]\nprefix = \"/test/two\"\nlifetime = \"200ms\"\n\
+    let plan = "[[consumer]]\ncount = 400\nrate = 2000\n\
+                [[consumer.pattern]]\nprefix = \"/test/two\"\nlifetime = \"200ms\"\n\
                 [[producer]]\n[[producer.pattern]]\nprefix = \"/test/two\"\n\
                 reply = [{ payload = 10 }, { nack = \"congestion\" }, { silent = true }]\n";
     std::fs::write(scene.path("plan.toml"), plan).unwrap();

@@ -188,8 +188,8 @@ fn unusable_certificate(path: &Path) -> Option<String> {
 pub(super) fn unreadable(path: &Path, error: &io::Error) -> String {
     let remedy = match error.kind() {
         io::ErrorKind::PermissionDenied => format!(
-            "user {} needs read permission on it and search permission on its folders; change them with chmod or chown, \
-             or run as the owner",
+            "user {} needs read permission on it and search permission on its folders; change them with chmod or \
+             chown, or run as the owner",
             geteuid()
         ),
         io::ErrorKind::NotFound if path.is_relative() => {

@@ -167,7 +167,8 @@ macro_rules! text_value {
 text_value!(
     /// A name in URI form, such as `/example/video`.
     NameText(Name),
-    |text| Name::from_str(text).map_err(|error| format!("`{text}` is not a name: {error}; write for example \"/example/video\""))
+    |text| Name::from_str(text)
+        .map_err(|error| format!("`{text}` is not a name: {error}; write for example \"/example/video\""))
 );
 text_value!(
     /// The URI of a peer to which the router can create a face, such as `udp4://192.0.2.1:6363`.
@@ -179,7 +180,9 @@ text_value!(
     PortText(FaceUri),
     |text| match FaceUri::from_str(text) {
         Ok(uri @ (FaceUri::Device { .. } | FaceUri::Memif { .. } | FaceUri::Pcap { .. })) => Ok(uri),
-        Ok(_) => Err(format!("`{text}` is not a port; write for example \"dev://eth1\" or \"memif:///run/ndn/x.sock?id=0\"")),
+        Ok(_) => Err(format!(
+            "`{text}` is not a port; write for example \"dev://eth1\" or \"memif:///run/ndn/x.sock?id=0\""
+        )),
         Err(error) => Err(error.to_string()),
     }
 );

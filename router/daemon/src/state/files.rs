@@ -125,7 +125,11 @@ pub(super) fn lock(path: &Path) -> Result<Option<File>, LockFault> {
     if found.mode() & 0o077 != 0
         && let Err(error) = file.set_permissions(fs::Permissions::from_mode(MODE))
     {
-        warn!(file = %lock_path.display(), %error, "other users can lock this file and prevent the router from starting");
+        warn!(
+            file = %lock_path.display(),
+            %error,
+            "other users can lock this file and prevent the router from starting"
+        );
     }
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),

@@ -15,7 +15,10 @@ const VERSION: u32 = 1;
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// The file or its folder cannot be read or written.
-    #[error("state file {path}: {source}; choose another with `file` in section [state], or set `enabled = false` there", path = path.display())]
+    #[error(
+        "state file {path}: {source}; choose another with `file` in section [state], or set `enabled = false` there",
+        path = path.display()
+    )]
     Io {
         /// The file.
         path: PathBuf,
@@ -23,7 +26,11 @@ pub enum StateError {
         source: io::Error,
     },
     /// A newer Namehop wrote it.
-    #[error("state file {path} has version {version}, but this Namehop reads version {VERSION}; use a newer Namehop or move the file away", path = path.display())]
+    #[error(
+        "state file {path} has version {version}, but this Namehop reads version {VERSION}; \
+         use a newer Namehop or move the file away",
+        path = path.display()
+    )]
     Newer {
         /// The state file.
         path: PathBuf,
@@ -31,7 +38,12 @@ pub enum StateError {
         version: u32,
     },
     /// Another router has it open.
-    #[error("state file {path} is in use by another router, which has locked {lock}; choose another with `file` in section [state]", path = path.display(), lock = lock.display())]
+    #[error(
+        "state file {path} is in use by another router, which has locked {lock}; \
+         choose another with `file` in section [state]",
+        path = path.display(),
+        lock = lock.display()
+    )]
     InUse {
         /// The state file.
         path: PathBuf,
@@ -39,7 +51,12 @@ pub enum StateError {
         lock: PathBuf,
     },
     /// The lock file belongs to another user, who could keep this router from starting.
-    #[error("{lock}, the lock of state file {path}, belongs to user {owner}; remove it if no router of that user runs, or choose another state file with `file` in section [state]", path = path.display(), lock = lock.display())]
+    #[error(
+        "{lock}, the lock of state file {path}, belongs to user {owner}; remove it if no router of that user runs, \
+         or choose another state file with `file` in section [state]",
+        path = path.display(),
+        lock = lock.display()
+    )]
     Foreign {
         /// The state file.
         path: PathBuf,

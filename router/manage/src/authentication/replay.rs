@@ -38,11 +38,15 @@ pub enum ReplayError {
     #[error("the command has no SignatureTime")]
     NoTime,
     /// The signature time is this many seconds in the future.
-    #[error("the clock of the sender is {0} seconds ahead of this router's; at most {limit} are allowed", limit = GRACE_MS / 1000)]
+    #[error(
+        "the clock of the sender is {0} seconds ahead of this router's; at most {limit} are allowed",
+        limit = GRACE_MS / 1000
+    )]
     Ahead(u64),
     /// The signature time is this many seconds in the past.
     #[error(
-        "the command was signed {0} seconds ago, or the clock of the sender is behind this router's; at most {limit} are allowed",
+        "the command was signed {0} seconds ago, or the clock of the sender is behind this router's; \
+         at most {limit} are allowed",
         limit = GRACE_MS / 1000
     )]
     Behind(u64),

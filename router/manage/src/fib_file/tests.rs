@@ -165,7 +165,8 @@ fn a_snapshot_that_is_cut_off_or_damaged_anywhere_is_found_out() {
 fn text_is_read_line_by_line() {
     let deep = "/c".repeat(MAX_PREFIX_COMPONENTS + 1);
     let text = format!(
-        "# comment\n\n/a 300\n  /b/c  301 7 \r\n/b/c 300\n/a 301 2\n/x\n/%zz 1\n/a 300 x\n/a 300 1 2\n{deep} 1\n/n other\n/a 300 9"
+        "# comment\n\n/a 300\n  /b/c  301 7 \r\n/b/c 300\n/a 301 2\n\
+         /x\n/%zz 1\n/a 300 x\n/a 300 1 2\n{deep} 1\n/n other\n/a 300 9"
     );
     let loaded = load(text.as_bytes());
     assert!(loaded.end.is_ok());

@@ -59,7 +59,10 @@ const ENDPOINTS: [Endpoint; 1] =
 #[derive(Debug, Error)]
 pub enum HttpError {
     /// Another program listens on the port.
-    #[error("the metrics port {} on {} is in use by another program: stop it, or configure another address for metrics", .0.port(), .0.ip())]
+    #[error(
+        "the metrics port {} on {} is in use by another program: stop it, or configure another address for metrics",
+        .0.port(), .0.ip()
+    )]
     AddressInUse(SocketAddr),
     /// The port is privileged.
     #[error("no permission to listen on {0} for metrics: configure a port of 1024 or higher")]

@@ -110,8 +110,8 @@ prop_compose! {
         numbers in proptest::array::uniform10(any::<u64>()),
         last_error in of((any_name(), any_text(), any::<u64>())),
     ) -> ReadvertiseStatus {
-        let [announced_prefixes, waiting_prefixes, refused_prefixes, withdrawing_prefixes, announced, withdrawn, refused,
-            nacked, timed_out, left_out] = numbers;
+        let [prefixes @ .., announced, withdrawn, refused, nacked, timed_out, left_out] = numbers;
+        let [announced_prefixes, waiting_prefixes, refused_prefixes, withdrawing_prefixes] = prefixes;
         let last_error = last_error.map(|(prefix, reason, age_ms)| ReadvertiseError { prefix, reason, age_ms });
         ReadvertiseStatus {
             destination, command_prefix, face_ids, announced_prefixes, waiting_prefixes, refused_prefixes,
@@ -251,9 +251,11 @@ proptest! {
             rejections: flags,
         };
         let by_policy = vec![counters, CsPolicyCounters { policy: "arc".to_owned(), ..CsPolicyCounters::default() }];
-        list_round_trip(&[CsInfo { capacity, flags, entries, hits, misses, policy: None, by_policy: Vec::new(), disk: None },
+        list_round_trip(&[
+            CsInfo { capacity, flags, entries, hits, misses, ..CsInfo::default() },
             CsInfo { disk: Some(disk(cs)), ..CsInfo::default() },
-            CsInfo { policy: Some("arc".to_owned()), by_policy, ..CsInfo::default() }])?;
+            CsInfo { policy: Some("arc".to_owned()), by_policy, ..CsInfo::default() },
+        ])?;
     }
 
     #[test]
@@ -270,7 +272,10 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_never_panic(bytes in vec(any::<u8>(), 0..200), typ in proptest::sample::select(vec![101u8, 104, 128, 130, 150, 192])) {
+    fn arbitrary_bytes_never_panic(
+        bytes in vec(any::<u8>(), 0..200),
+        typ in proptest::sample::select(vec![101u8, 104, 128, 130, 150, 192]),
+    ) {
         let framed = [&[typ, bytes.len() as u8][..], &bytes].concat();
         for input in [&bytes[..], &framed] {
             let _ = ControlParameters::decode(input);

@@ -1,8 +1,8 @@
 //! Decides which command a destination gets next, from the wanted and the announced prefixes.
 //!
 //! A prefix has at most one unanswered command. However often it changes, it gets at most two commands a second:
-//! intermediate changes are not sent. The unanswered commands of all prefixes are limited in number, and all commands in
-//! rate, because a routing daemon passes each on to the whole network. The number of prefixes is limited as well.
+//! intermediate changes are not sent. The unanswered commands of all prefixes are limited in number, and all commands
+//! in rate, because a routing daemon passes each on to the whole network. The number of prefixes is limited as well.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashMap, HashSet};

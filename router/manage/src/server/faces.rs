@@ -148,8 +148,8 @@ fn check_creation(uri: &FaceUri, local_uri: Option<&FaceUri>, update: &FaceUpdat
         )),
         (FaceUri::Ethernet(_), Some(FaceUri::Device { .. } | FaceUri::Memif { .. } | FaceUri::Pcap { .. })) => Ok(()),
         (FaceUri::Ethernet(_), _) => Err(not_acceptable(
-            "Ethernet faces need a LocalUri of the form dev://<interface>, xdp://<interface>, pci://<address>, tap://<interface>, \
-             memif://<socket>?id=<n> or pcap://<file>",
+            "Ethernet faces need a LocalUri of the form dev://<interface>, xdp://<interface>, pci://<address>, \
+             tap://<interface>, memif://<socket>?id=<n> or pcap://<file>",
         )),
         _ => Ok(()),
     }

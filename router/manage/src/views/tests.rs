@@ -54,8 +54,8 @@ fn faces() {
         json!({
             "face_id": 300, "remote_uri": "udp4://192.0.2.1:6363", "local_uri": "udp4://192.0.2.2:6363",
             "scope": "non-local", "persistency": "on-demand", "link_type": "ad-hoc", "is_up": false,
-            "expiration_ms": 5, "mtu_bytes": 1400, "local_fields": false, "reliability": true, "congestion_marking": false,
-            "keep_alive": false, "pit_tokens": "off",
+            "expiration_ms": 5, "mtu_bytes": 1400, "local_fields": false, "reliability": true,
+            "congestion_marking": false, "keep_alive": false, "pit_tokens": "off",
             "congestion_interval_ns": 6, "congestion_threshold_bytes": null, "in_interests": 1, "in_data": 2,
             "in_nacks": 3, "in_bytes": 4, "out_interests": 5, "out_data": 6, "out_nacks": 7, "out_bytes": 8,
         })
@@ -70,8 +70,8 @@ fn faces() {
         as_json(ChangedFaceView::new(changed, Some(true))),
         json!({
             "face_id": 300, "remote_uri": null, "local_uri": null, "created": true, "persistency": "permanent",
-            "local_fields": true, "reliability": false, "congestion_marking": true, "keep_alive": false, "pit_tokens": "auto",
-            "mtu_bytes": null,
+            "local_fields": true, "reliability": false, "congestion_marking": true, "keep_alive": false,
+            "pit_tokens": "auto", "mtu_bytes": null,
         })
     );
 }
@@ -140,8 +140,8 @@ fn the_content_store() {
     assert_eq!(
         as_json(CsInfoView::from(info)),
         json!({
-            "capacity_packets": 100, "policy": "filter:threshold=3", "entries": 9, "admit": false, "serve": true, "hits": 3,
-            "misses": 1, "hit_ratio": 0.75, "by_policy": [
+            "capacity_packets": 100, "policy": "filter:threshold=3", "entries": 9, "admit": false, "serve": true,
+            "hits": 3, "misses": 1, "hit_ratio": 0.75, "by_policy": [
                 {"policy": "filter", "hits": 3, "misses": 1, "insertions": 10, "evictions": 1, "rejections": 2},
             ],
         })

@@ -202,19 +202,31 @@ proptest! {
 
     /// No other σ is closer to the rows.
     #[test]
-    fn sigma_is_the_best(sigma in 0.05..1.5_f64, errors in prop::collection::vec(-0.5..0.5_f64, 9), other in 0.02..1.9_f64) {
+    fn sigma_is_the_best(
+        sigma in 0.05..1.5_f64,
+        errors in prop::collection::vec(-0.5..0.5_f64, 9),
+        other in 0.02..1.9_f64,
+    ) {
         let rows: Vec<Measurement> = (1..=10)
             .map(|tenths| {
                 let load = f64::from(tenths) / 10.0;
                 let error = errors.get(tenths as usize - 1).copied().unwrap_or(0.0);
                 let watts = 10.0 * load.powf(sigma) + error;
                 Measurement {
-                    line: 1, load, ghz: 1.0, active_cores: 1, watts, memory_bytes_per_second: 0.0, packets_per_second: 0.0,
+                    line: 1,
+                    load,
+                    ghz: 1.0,
+                    active_cores: 1,
+                    watts,
+                    memory_bytes_per_second: 0.0,
+                    packets_per_second: 0.0,
                 }
             })
             .collect();
         let group = Group { active_cores: 1, ghz: 1.0, rows: rows.iter().collect() };
-        let error = |sigma: f64| -> f64 { rows.iter().map(|row| (row.watts - 10.0 * row.load.powf(sigma)).powi(2)).sum() };
+        let error = |sigma: f64| -> f64 {
+            rows.iter().map(|row| (row.watts - 10.0 * row.load.powf(sigma)).powi(2)).sum()
+        };
         let found = group.fit(10.0, 0.0).sigma;
         prop_assert!(error(found) <= error(other) + 1e-9, "{} {}", found, other);
     }

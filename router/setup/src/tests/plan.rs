@@ -75,9 +75,11 @@ fn a_computer_is_described() {
 fn cards_that_carry_a_session_or_the_default_route_are_known_through_what_lies_above_them() {
     let tree = server();
     // The default route of IPv6, over a VLAN on a bond of one card.
-    let route = "00000000000000000000000000000000 00 00000000000000000000000000000000 00 fe80 00000400 1 0 00000003 bond0.7\n\
-                 00000000000000000000000000000000 00 00000000000000000000000000000000 00 0 ffffffff 1 0 00200200 lo\n";
-    tree.file("/proc/net/ipv6_route", route).file("/proc/net/route", "");
+    let zeros = "00000000000000000000000000000000";
+    let route = format!(
+        "{zeros} 00 {zeros} 00 fe80 00000400 1 0 00000003 bond0.7\n{zeros} 00 {zeros} 00 0 ffffffff 1 0 00200200 lo\n"
+    );
+    tree.file("/proc/net/ipv6_route", &route).file("/proc/net/route", "");
     tree.file("/sys/class/net/bond0.7/lower_bond0/x", "").file("/sys/class/net/bond0/lower_eth1/x", "");
     let uses =
         |ssh| -> Vec<Vec<Use>> { Machine::detect(&tree.system(), ssh).nics.into_iter().map(|nic| nic.uses).collect() };

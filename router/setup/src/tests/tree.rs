@@ -122,7 +122,8 @@ impl Tree {
         self.file(
             "/proc/net/route",
             &format!(
-                "{head}{interface} 00000000 010200C0 0003 0 0 0 00000000 0 0 0\n{interface} 000200C0 00000000 0001 0 0 0 00FFFFFF 0 0 0\n"
+                "{head}{interface} 00000000 010200C0 0003 0 0 0 00000000 0 0 0\n\
+                 {interface} 000200C0 00000000 0001 0 0 0 00FFFFFF 0 0 0\n"
             ),
         )
     }

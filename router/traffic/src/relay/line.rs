@@ -172,7 +172,8 @@ mod tests {
             bits_per_second in 100_000..100_000_000_u64,
             queue_bytes in 0..100_000_u64,
         ) {
-            let impairments = Impairments { bits_per_second: Some(bits_per_second), queue_bytes, ..Impairments::default() };
+            let bits = Some(bits_per_second);
+            let impairments = Impairments { bits_per_second: bits, queue_bytes, ..Impairments::default() };
             let mut line = Line::new(impairments, 3);
             let time_of = |bytes: usize| Duration::from_secs_f64(bytes as f64 * 8.0 / bits_per_second as f64);
             let (mut now, mut idle_at) = (Duration::ZERO, Duration::ZERO);

@@ -8,10 +8,10 @@
 //! Every five seconds the fetch drains the path, so that all fetches on it can measure the round-trip time without a
 //! queue.
 //!
-//! A fetch starts with one Interest, to measure the round-trip time, unless it is known to have several segments. It then
-//! sends two at once: the gap between their Data is the transmission time of one Data on the bottleneck. The first flight
-//! is somewhat smaller than what the path holds at that rate. From there the window grows by half per round trip until a
-//! queue shows.
+//! A fetch starts with one Interest, to measure the round-trip time, unless it is known to have several segments. It
+//! then sends two at once: the gap between their Data is the transmission time of one Data on the bottleneck. The first
+//! flight is somewhat smaller than what the path holds at that rate. From there the window grows by half per round trip
+//! until a queue shows.
 
 use std::mem;
 use std::time::{Duration, Instant};

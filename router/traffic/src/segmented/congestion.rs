@@ -20,8 +20,8 @@ pub enum WindowKind {
 }
 
 impl WindowKind {
-    /// The default number of Interests in flight at the start: of the first flight, at most, with the adaptive window, which
-    /// paces it; of a burst otherwise (RFC 6928).
+    /// The default number of Interests in flight at the start: of the first flight, at most, with the adaptive window,
+    /// which paces it; of a burst otherwise (RFC 6928).
     pub fn default_initial(self) -> f64 {
         match self {
             Self::Adaptive => 32.0,

@@ -283,8 +283,8 @@ fn show(scene: &Scene) -> Shown {
 /// each by the median of [`SEEDS`] runs. Queues for fewer than two segments are skipped: a segment that is slightly
 /// early is lost in them.
 ///
-/// Fetches end after `limit_s`, and their shares include one round trip more, for discovery. `least` are the least shares of
-/// the line without and with losses.
+/// Fetches end after `limit_s`, and their shares include one round trip more, for discovery. `least` are the least
+/// shares of the line without and with losses.
 fn assert_filled_without_long_queues(rates_mbit: &[u64], limit_s: f64, least: [f64; 2]) {
     let mut wrong = Vec::new();
     for &mbit in rates_mbit {

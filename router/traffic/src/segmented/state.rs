@@ -142,7 +142,7 @@ impl Transfer {
 
     /// Returns true if a segment can be requested as soon as congestion control allows it.
     fn has_request(&self) -> bool {
-        // The first segment normally tells how many segments exist. Until it arrives, only segments that are expected to
+        // The first segment normally holds the number of segments. Until it arrives, only segments that are expected to
         // exist are requested.
         let beyond_expected = self.first_missing == 0 && self.next_new > self.expected_last;
         let beyond_end = self.final_segment.is_some_and(|last| self.next_new > last);

@@ -100,7 +100,12 @@ pub struct EngineArgs {
     /// from 0 to 1, is the share of packets received by another worker than their owner. One worker is measured for
     /// comparison. Peers and faces are simplified: they use rings as socket faces do, and the workers' threads act as
     /// peers in untimed sections
-    #[arg(long, value_name = "SHARES", value_delimiter = ',', conflicts_with_all = ["flood", "stripped", "computing", "schedule"])]
+    #[arg(
+        long,
+        value_name = "SHARES",
+        value_delimiter = ',',
+        conflicts_with_all = ["flood", "stripped", "computing", "schedule"]
+    )]
     pub(super) misplaced: Vec<f64>,
     /// Time per schedule in each run
     #[arg(long, value_name = "S", default_value = "2s", value_parser = parse_seconds)]

@@ -40,7 +40,13 @@ pub struct ModelArgs {
     #[arg(short, long, value_name = "ALPHA", default_value_t = 0.8)]
     alpha: f64,
     /// Number of packets that can be requested (N)
-    #[arg(short = 'N', long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        short = 'N',
+        long,
+        value_name = "N",
+        default_value_t = 10_000_000,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     packets: u64,
     /// Counters of the filter (h), a power of two [default: 256 per remembered request, at most 16777216]
     #[arg(long, value_name = "N", value_parser = parse_counters)]

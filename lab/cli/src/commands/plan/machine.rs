@@ -330,8 +330,18 @@ data = { cycles = 500, bytes = 1000 }
                 "machine": {"processor": "P", "cores": 2, "cycles_hz": 2e9, "last_level_cache_bytes": null},
                 "fib_prefixes": 1000,
                 "schedules": [
-                    {"schedule": "naive", "exchange_ns": 2000.0, "total_cycles": by(9.0, 9.0, 9.0), "lines": by(1.0, 1.0, 1.0)},
-                    {"schedule": "burst", "exchange_ns": 900.0, "total_cycles": by(1000.0, hit, 500.0), "lines": by(6.0, 9.0, 12.0)},
+                    {
+                        "schedule": "naive",
+                        "exchange_ns": 2000.0,
+                        "total_cycles": by(9.0, 9.0, 9.0),
+                        "lines": by(1.0, 1.0, 1.0),
+                    },
+                    {
+                        "schedule": "burst",
+                        "exchange_ns": 900.0,
+                        "total_cycles": by(1000.0, hit, 500.0),
+                        "lines": by(6.0, 9.0, 12.0),
+                    },
                 ],
             })
             .to_string()

@@ -49,7 +49,12 @@ pub struct ModelArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.03)]
     insertion_rate: f64,
     /// Bytes of a Data packet
-    #[arg(long, value_name = "BYTES", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 1024,
+        value_parser = clap::value_parser!(u32).range(1..=65_535)
+    )]
     data_bytes: u32,
     /// Bytes of an Interest; affects only IN and OUT
     #[arg(long, value_name = "BYTES", default_value_t = 121, value_parser = clap::value_parser!(u32).range(1..=65_535))]
@@ -199,7 +204,8 @@ fn describe(report: &Report) -> String {
     let mut text = format!("Server {}, Interests of {interest_bytes} and Data of {data_bytes} bytes\n", server.name);
     for case in routers {
         text.push_str(&format!(
-            "{}: hit rate {}, insertion rate {}, {:.0} cycles and {:.0} bytes of memory per Interest, at most {:.3} Mpps\n",
+            "{}: hit rate {}, insertion rate {}, {:.0} cycles and {:.0} bytes of memory per Interest, \
+             at most {:.3} Mpps\n",
             case.name,
             case.hit_rate,
             case.insertion_rate,

@@ -184,7 +184,12 @@ pub struct ReplyEntry {
     #[arg(skip)]
     pub weight: Option<u32>,
     /// Answer with a Nack of this reason: congestion, duplicate, no-route
-    #[arg(long, value_name = "REASON", value_parser = parse_reason, conflicts_with_all = ["silent", "payload", "freshness", "suffix"])]
+    #[arg(
+        long,
+        value_name = "REASON",
+        value_parser = parse_reason,
+        conflicts_with_all = ["silent", "payload", "freshness", "suffix"]
+    )]
     #[serde(deserialize_with = "reason")]
     pub nack: Option<NackReason>,
     /// Do not answer

@@ -90,7 +90,8 @@ fn the_addresses_of_a_port_must_make_sense() {
 fn vlans_on_a_port_have_addresses_of_their_own() {
     for (port, vlan) in [("dev://eth1", "dev://eth1?vlan=7"), ("memif:///x?id=1", "memif:///x?id=1&vlan=7")] {
         let text = format!(
-            "[[port]]\nuri = \"{vlan}\"\naddresses = [\"198.51.100.1/24\"]\ngateways = [\"198.51.100.254\"]\non_demand = true\n\
+            "[[port]]\nuri = \"{vlan}\"\naddresses = [\"198.51.100.1/24\"]\n\
+             gateways = [\"198.51.100.254\"]\non_demand = true\n\
              [[port]]\nuri = \"{port}\"\naddresses = [\"192.0.2.1/24\"]\n\
              [[face]]\nuri = \"udp4://203.0.113.7:6363\"\nlocal = \"{vlan}\"\n\
              [[face]]\nuri = \"udp4://192.0.2.7:6363\"\nlocal = \"{port}\"\n"

@@ -15,9 +15,9 @@ use super::{ROOT, described_routes};
 #[openapi(
     info(
         title = "Namehop",
-        description = "Looking at a Namehop router and changing it. Answers have the same form as `namehop ... --json`. \
-                       Requests that change something need the router's token, `Authorization: Bearer ...`; where the router \
-                       listens beyond loopback, all do.",
+        description = "Looking at a Namehop router and changing it. Answers have the same form as \
+                       `namehop ... --json`. Requests that change something need the router's token, \
+                       `Authorization: Bearer ...`; where the router listens beyond loopback, all do.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     components(schemas(ErrorView)),
@@ -76,12 +76,14 @@ fn complete(method: &HttpMethod, operation: &mut Operation) {
     }
     let error = Content::new(Some(Ref::from_schema_name("ErrorView")));
     let response = ResponseBuilder::new()
-        .description("What is wrong, and what to do. 400: the request is malformed; 401: the token is missing or wrong; 403: the request \
-                      comes from a page of another site; 404: it does not exist; 408: the request did not arrive in time; 409: it is in conflict with \
-                      the router's state; 413: the body is too long; 415: the Content-Type is wrong for this request; 421: the Host \
-                      header names another host; 422: the router cannot do this; 500: the router failed; 503: the router is \
-                      stopping, or has no token; 504: the peer of a face does not answer; 507: the number of routes has reached \
-                      its limit")
+        .description(
+            "What is wrong, and what to do. 400: the request is malformed; 401: the token is missing or wrong; 403: the \
+             request comes from a page of another site; 404: it does not exist; 408: the request did not arrive in time; \
+             409: it is in conflict with the router's state; 413: the body is too long; 415: the Content-Type is wrong \
+             for this request; 421: the Host header names another host; 422: the router cannot do this; 500: the router \
+             failed; 503: the router is stopping, or has no token; 504: the peer of a face does not answer; 507: the \
+             number of routes has reached its limit",
+        )
         .content("application/json", error);
     operation.responses.responses.insert("default".to_owned(), response.build().into());
     let needed = SecurityRequirement::new(TOKEN, Vec::<String>::new());

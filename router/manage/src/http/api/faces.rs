@@ -72,7 +72,8 @@ pub(super) async fn list(State(api): State<Api>, Query(query): Query<FacesQuery>
 }
 
 /// Show one face
-#[utoipa::path(get, operation_id = "show_face", path = "/faces/{id}", tag = "faces", params(("id" = u64, Path, minimum = 1, description = "Number of the face")),
+#[utoipa::path(get, operation_id = "show_face", path = "/faces/{id}", tag = "faces",
+    params(("id" = u64, Path, minimum = 1, description = "Number of the face")),
     responses((status = 200, description = "As `namehop face show --json`", body = FaceView)))]
 pub(super) async fn show(State(api): State<Api>, id: InPath) -> Result<Response, Failure> {
     answer::view(StatusCode::OK, &FaceView::from(find(&api, id.face_id()?).await?))
@@ -97,7 +98,8 @@ pub(super) async fn create(State(api): State<Api>, JsonBody(face): JsonBody<NewF
 }
 
 /// Change properties of a face, all of them or none
-#[utoipa::path(patch, operation_id = "change_face", path = "/faces/{id}", tag = "faces", params(("id" = u64, Path, minimum = 1, description = "Number of the face")),
+#[utoipa::path(patch, operation_id = "change_face", path = "/faces/{id}", tag = "faces",
+    params(("id" = u64, Path, minimum = 1, description = "Number of the face")),
     request_body = FaceProperties,
     responses((status = 200, description = "As `namehop face update --json`", body = ChangedFaceView)))]
 pub(super) async fn change(
@@ -114,7 +116,8 @@ pub(super) async fn change(
 }
 
 /// Destroy a face and its routes
-#[utoipa::path(delete, operation_id = "destroy_face", path = "/faces/{id}", tag = "faces", params(("id" = u64, Path, minimum = 1, description = "Number of the face")),
+#[utoipa::path(delete, operation_id = "destroy_face", path = "/faces/{id}", tag = "faces",
+    params(("id" = u64, Path, minimum = 1, description = "Number of the face")),
     responses((status = 204, description = "It is gone")))]
 pub(super) async fn destroy(State(api): State<Api>, id: InPath) -> Result<Response, Failure> {
     let id = id.face_id()?;

@@ -109,7 +109,8 @@ pub(super) fn router(api: Api) -> Router {
 }
 
 /// Describe all requests
-#[utoipa::path(get, operation_id = "describe", path = "/openapi.json", tag = "status", responses((status = 200, description = "OpenAPI 3.1", body = serde_json::Value)))]
+#[utoipa::path(get, operation_id = "describe", path = "/openapi.json", tag = "status",
+    responses((status = 200, description = "OpenAPI 3.1", body = serde_json::Value)))]
 async fn openapi(State(_): State<Api>) -> Result<Response, Failure> {
     answer::made(|| Ok(description())).await
 }

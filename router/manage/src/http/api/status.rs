@@ -9,7 +9,8 @@ use crate::nfd::{CsInfo, GeneralStatus, decode_items};
 use crate::views::{OwnDatasets, StatusView};
 
 /// Show version, uptime, table sizes, packet counts, and dropped packets by reason
-#[utoipa::path(get, operation_id = "show_status", path = "/status", tag = "status", responses((status = 200, description = "As `namehop status --json`", body = StatusView)))]
+#[utoipa::path(get, operation_id = "show_status", path = "/status", tag = "status",
+    responses((status = 200, description = "As `namehop status --json`", body = StatusView)))]
 pub(super) async fn show(State(api): State<Api>) -> Result<Response, Failure> {
     let _turn = api.turn().await;
     let general = api.inside.dataset(module::STATUS, "general").await?;

@@ -66,8 +66,11 @@ pub(super) struct LoadedView {
 }
 
 /// List strategy choices, in order of their prefixes
-#[utoipa::path(get, operation_id = "list_strategies", path = "/strategies", tag = "strategies", params(ChoicesQuery),
-    responses((status = 200, description = "As `namehop strategy list --json`, in pages", body = Page<StrategyChoiceView>)))]
+#[utoipa::path(get, operation_id = "list_strategies", path = "/strategies", tag = "strategies",
+    params(ChoicesQuery),
+    responses((
+        status = 200, description = "As `namehop strategy list --json`, in pages", body = Page<StrategyChoiceView>
+    )))]
 pub(super) async fn chosen(State(api): State<Api>, Query(query): Query<ChoicesQuery>) -> Result<Response, Failure> {
     let limit = limit(query.limit)?;
     let prefix = query.prefix.map(|prefix| name("prefix", &prefix)).transpose()?;
@@ -89,7 +92,8 @@ pub(super) async fn chosen(State(api): State<Api>, Query(query): Query<ChoicesQu
 }
 
 /// Choose the strategy of a prefix
-#[utoipa::path(put, operation_id = "choose_strategy", path = "/strategies", tag = "strategies", request_body = NewChoice,
+#[utoipa::path(put, operation_id = "choose_strategy", path = "/strategies", tag = "strategies",
+    request_body = NewChoice,
     responses((status = 200, description = "As `namehop strategy set --json`", body = StrategyChoiceView)))]
 pub(super) async fn choose(State(api): State<Api>, JsonBody(choice): JsonBody<NewChoice>) -> Result<Response, Failure> {
     let prefix = name("prefix", &choice.prefix)?;

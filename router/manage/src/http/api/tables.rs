@@ -36,7 +36,8 @@ pub(super) struct Move {
 }
 
 /// Show capacity, policy and entries of the Content Store, and its counters for each policy
-#[utoipa::path(get, operation_id = "show_cs", path = "/cs", tag = "tables", responses((status = 200, description = "As `namehop cs info --json`", body = CsInfoView)))]
+#[utoipa::path(get, operation_id = "show_cs", path = "/cs", tag = "tables",
+    responses((status = 200, description = "As `namehop cs info --json`", body = CsInfoView)))]
 pub(super) async fn cs(State(api): State<Api>) -> Result<Response, Failure> {
     let infos: Vec<CsInfo> = decode_items(&api.inside.dataset(module::CS, "info").await?)?;
     let info = infos.into_iter().next().ok_or_else(Failure::internal)?;
@@ -85,7 +86,9 @@ pub(super) async fn erase_cs(
 
 /// List the entries of the name dispatch table that had packets in the last seconds, busiest first
 #[utoipa::path(get, operation_id = "list_ndt", path = "/ndt", tag = "tables",
-    responses((status = 200, description = "As `namehop ndt list --json`: 1024 of them at most", body = Vec<DispatchEntryView>)))]
+    responses((
+        status = 200, description = "As `namehop ndt list --json`: 1024 of them at most", body = Vec<DispatchEntryView>
+    )))]
 pub(super) async fn ndt(State(api): State<Api>) -> Result<Response, Failure> {
     let entries: Vec<DispatchEntry> = decode_items(&api.inside.dataset(module::NDT, "list").await?)?;
     let entries: Vec<DispatchEntryView> = entries.into_iter().map(DispatchEntryView::from).collect();

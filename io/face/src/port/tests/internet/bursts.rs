@@ -73,7 +73,13 @@ proptest! {
     #[test]
     fn frames_of_a_burst_are_taken_as_each_alone(
         frames in prop::collection::vec(
-            (0_usize..7, any::<bool>(), prop::collection::vec((0_usize..90, any::<u8>()), 0..2), 0_usize..120, any::<bool>()),
+            (
+                0_usize..7,
+                any::<bool>(),
+                prop::collection::vec((0_usize..90, any::<u8>()), 0..2),
+                0_usize..120,
+                any::<bool>(),
+            ),
             2..12,
         ),
     ) {

@@ -307,14 +307,20 @@ proptest! {
     #[test]
     fn arbitrary_frames_of_the_internet_leave_nothing_behind(
         frames in prop::collection::vec(
-            (0_usize..8, any::<bool>(), prop::collection::vec((0_usize..100, any::<u8>()), 0..4), prop::collection::vec(any::<u8>(), 0..80)),
+            (
+                0_usize..8,
+                any::<bool>(),
+                prop::collection::vec((0_usize..100, any::<u8>()), 0..4),
+                prop::collection::vec(any::<u8>(), 0..80),
+            ),
             1..20,
         ),
     ) {
         let mut bench = bench_with_vlan();
         let face = bench.face_on(0, "dev://test0", udp_peer(OTHER.into()));
         bench.face_on(0, "dev://test0", udp_peer(OTHER_V6.into()));
-        let tagged = bench.face_on(0, "dev://test0", peer("udp4://192.0.2.2:6363", "dev://test0?vlan=7&ip=192.0.2.1&port=6363"));
+        let tagged = peer("udp4://192.0.2.2:6363", "dev://test0?vlan=7&ip=192.0.2.1&port=6363");
+        let tagged = bench.face_on(0, "dev://test0", tagged);
         bench.send_one(&face);
         bench.send_one(&tagged);
         for (kind, is_tagged, changes, payload) in frames {

@@ -75,7 +75,11 @@ fn plans_mean_what_they_say() {
         register = false
         [[producer.pattern]]
         prefix = "/a"
-        reply = [{ weight = 9, payload = 5, freshness = "1s", suffix = "/s" }, { nack = "no-route", delay = "3ms" }, { silent = true }]
+        reply = [
+            { weight = 9, payload = 5, freshness = "1s", suffix = "/s" },
+            { nack = "no-route", delay = "3ms" },
+            { silent = true },
+        ]
     "#;
     let plan: Plan = toml::from_str(text).unwrap();
     assert_eq!(plan.duration, Some(Duration::from_secs(10)));

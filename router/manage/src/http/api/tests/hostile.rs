@@ -62,7 +62,8 @@ fn requests_that_are_too_long_or_incomplete_are_refused() {
         let served = served().await;
         let long = "x".repeat(100_000);
         let put = format!(
-            "PUT /api/v1/routes HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
+            "PUT /api/v1/routes HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\
+             Content-Type: application/json\r\n"
         );
         let many: String = (0..200).map(|number| format!("X-{number}: y\r\n")).collect();
         for (request, statuses) in [
@@ -99,7 +100,8 @@ fn a_body_that_does_not_come_ends_its_request() {
         let served = served().await;
         let mut stream = TcpStream::connect(served.address).await.expect("connected");
         let head = format!(
-            "PUT /api/v1/routes HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{{"
+            "PUT /api/v1/routes HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\
+             Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{"
         );
         stream.write_all(head.as_bytes()).await.expect("written");
         let mut answer = String::new();

@@ -17,11 +17,14 @@ fn requests() -> Vec<(Method, &'static str, &'static str, Value, Value)> {
     };
     let properties = json!({
         "persistency": "permanent", "local_fields": false, "reliability": false, "congestion_marking": true,
-        "keep_alive": true, "pit_tokens": "auto", "congestion_interval_ns": 1000, "congestion_threshold_bytes": 1000, "mtu_bytes": 1400,
+        "keep_alive": true, "pit_tokens": "auto", "congestion_interval_ns": 1000, "congestion_threshold_bytes": 1000,
+        "mtu_bytes": 1400,
     });
     let mut face = properties.clone();
     face["uri"] = json!("udp4://192.0.2.9:6363");
-    let route = json!({"prefix": "/a", "face_id": 257, "origin": "static", "cost": 1, "flags": "capture", "expires_ms": 100_000});
+    let route = json!({
+        "prefix": "/a", "face_id": 257, "origin": "static", "cost": 1, "flags": "capture", "expires_ms": 100_000,
+    });
     let cs = json!({"capacity_packets": 10, "admit": true, "serve": true, "policy": "lru"});
     vec![
         (Method::GET, "/faces", "/faces", page(json!({"remote": "x", "local": "x", "scheme": "udp4"})), Value::Null),

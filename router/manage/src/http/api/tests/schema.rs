@@ -105,7 +105,10 @@ fn what_is_not_as_described_is_found() {
     assert_eq!(fault(&json!({"n": 1, "m": null}), &both, &description), None);
     assert!(fault(&json!({"n": 1, "m": 2}), &both, &description).is_some());
     assert!(fault(&json!({"n": 1, "o": 2}), &both, &description).is_some());
-    let closed = json!({"allOf": [{"type": "object", "properties": {"n": {}}, "additionalProperties": false}, {"type": "object", "properties": {"m": {}}}]});
+    let closed = json!({"allOf": [
+        {"type": "object", "properties": {"n": {}}, "additionalProperties": false},
+        {"type": "object", "properties": {"m": {}}},
+    ]});
     assert!(
         fault(&json!({"n": 1, "m": 2}), &closed, &description).is_some(),
         "no part allows properties of another part"

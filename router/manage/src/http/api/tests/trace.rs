@@ -47,7 +47,11 @@ fn the_answer_comes_when_there_are_enough_packets() {
         let answer = answer.await.expect("an answer");
         let step = |stage: &str, text: &str| json!({"stage": stage, "text": text});
         let steps = [step("pit", "not pending: new entry"), step("drop", "pit-full")];
-        let traced = |time_s: f64, face: Value| json!({"time_s": time_s, "worker": 1, "face": face, "subject": "interest", "name": "/A/1", "steps": steps});
+        let traced = |time_s: f64, face: Value| {
+            json!({
+                "time_s": time_s, "worker": 1, "face": face, "subject": "interest", "name": "/A/1", "steps": steps,
+            })
+        };
         assert_eq!(
             (answer.status, answer.json()),
             (StatusCode::OK, json!([traced(0.0, json!(256)), traced(0.5, Value::Null)]))
