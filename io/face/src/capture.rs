@@ -172,16 +172,16 @@ impl CaptureRecorder {
     /// Captures the requested ones of the frames that were just received or sent; `of` returns the face and the bytes
     /// of a frame.
     pub fn record<T>(&mut self, direction: Direction, frames: &[T], of: impl Fn(&T) -> (FaceId, &[u8])) {
-        let mut place = self.until_next;
-        if place < frames.len() as u64 {
+        let mut index = self.until_next;
+        if index < frames.len() as u64 {
             let unix_ns = self.clock.now_ns();
-            while let Some(frame) = usize::try_from(place).ok().and_then(|place| frames.get(place)) {
+            while let Some(frame) = usize::try_from(index).ok().and_then(|index| frames.get(index)) {
                 let (face, bytes) = of(frame);
                 self.take(unix_ns, face, direction, bytes);
-                place = place.saturating_add(1).saturating_add(self.gap());
+                index = index.saturating_add(1).saturating_add(self.gap());
             }
         }
-        self.until_next = place - frames.len() as u64;
+        self.until_next = index - frames.len() as u64;
     }
 
     fn take(&mut self, unix_ns: u64, face: FaceId, direction: Direction, frame: &[u8]) {
@@ -277,7 +277,7 @@ mod tests {
         ] {
             let mut recorder = recorder(request(prefix));
             record(&mut recorder, 256, &frames);
-            let expected: Vec<&[u8]> = expected.into_iter().map(|place: usize| &frames[place][..]).collect();
+            let expected: Vec<&[u8]> = expected.into_iter().map(|index: usize| &frames[index][..]).collect();
             assert_eq!(recorder.frames().map(|frame| frame.bytes).collect::<Vec<_>>(), expected, "{prefix}");
         }
         let mut recorder = recorder(CaptureRequest { face: Some(FaceId(257)), ..request("/") });

@@ -105,12 +105,12 @@ impl LatencyRecorder {
 
     /// Sets stamps on some of the frames that were just received.
     pub fn stamp_all(&mut self, frames: &mut [Frame]) {
-        let mut place = self.until_next as usize;
-        while let Some(frame) = frames.get_mut(place) {
+        let mut index = self.until_next as usize;
+        while let Some(frame) = frames.get_mut(index) {
             frame.stamp = Stamp::at(self.now_ns());
-            place += self.gaps.next_gap() as usize;
+            index += self.gaps.next_gap() as usize;
         }
-        self.until_next = u32::try_from(place - frames.len()).unwrap_or(u32::MAX);
+        self.until_next = u32::try_from(index - frames.len()).unwrap_or(u32::MAX);
     }
 
     /// Records that packets with these stamps have just been sent, and clears the list.

@@ -37,7 +37,7 @@ pub mod ring;
 pub mod sampling;
 pub mod silence;
 pub mod socket;
-mod strangers;
+mod unsolicited;
 pub mod uri;
 pub mod wait_watch;
 pub mod wake;

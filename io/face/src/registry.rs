@@ -101,7 +101,7 @@ const LEAST_KEPT: usize = 16;
 
 /// Returns how many of `limit` faces unsolicited peers on other hosts may have. The others are reserved for
 /// applications on this host and for faces created by configuration or command.
-pub fn places_of_strangers(limit: usize) -> usize {
+pub fn max_unsolicited_faces(limit: usize) -> usize {
     limit - (limit / KEPT_FRACTION).max(LEAST_KEPT).min(limit / 2)
 }
 

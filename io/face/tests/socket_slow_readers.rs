@@ -14,7 +14,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, UnixStream};
 
 #[test]
-fn a_slow_reader_loses_packets_and_nobody_else_does() {
+fn only_the_slow_reader_loses_packets() {
     let (mut config, path, _directory) = unix_config();
     config.stream_queue_bytes = 100_000;
     with_service(config, 256, async |mut service: Harness| {

@@ -48,7 +48,7 @@ fn note(face: &Face, interests_received: u64, data_sent: u64) {
 }
 
 /// Creates unsolicited peers at `server`; returns them with their faces.
-async fn strangers(service: &mut Harness, server: SocketAddr, count: usize) -> Vec<(UdpSocket, Arc<Face>)> {
+async fn unsolicited(service: &mut Harness, server: SocketAddr, count: usize) -> Vec<(UdpSocket, Arc<Face>)> {
     let mut all = Vec::new();
     for _ in 0..count {
         let peer = client();
@@ -59,7 +59,7 @@ async fn strangers(service: &mut Harness, server: SocketAddr, count: usize) -> V
     all
 }
 
-async fn told_of(service: &mut Harness, peer: &UdpSocket) -> FaceId {
+async fn configured_face(service: &mut Harness, peer: &UdpSocket) -> FaceId {
     let uri = format!("udp4://{}", peer.local_addr().expect("address"));
     let face = service.create(&uri, FaceUpdate::default()).await.expect("made");
     service.created().await;
@@ -67,16 +67,16 @@ async fn told_of(service: &mut Harness, peer: &UdpSocket) -> FaceId {
 }
 
 #[test]
-fn a_flood_takes_nothing_from_a_peer_that_the_router_was_told_of() {
+fn a_flood_takes_nothing_from_a_configured_peer() {
     with_service(config(), 4096, async |mut service: Harness| {
         let server = service.address("udp4");
         let (known, unknown, flooder) = (client(), client(), client());
-        let face = told_of(&mut service, &known).await;
+        let face = configured_face(&mut service, &known).await;
         for peer in [&known, &unknown] {
             send(peer, server);
             service.next_frame().await;
         }
-        let stranger = service.created().await.id();
+        let unsolicited = service.created().await.id();
         eventually("the known peer has a queue", || queues_of(server, [&known]) == 1).await;
         // The service runs on this thread: it receives nothing before all of this was sent.
         for _ in 0..1000 {
@@ -91,17 +91,17 @@ fn a_flood_takes_nothing_from_a_peer_that_the_router_was_told_of() {
         service.to_worker.pop_burst(&mut frames, usize::MAX);
         let of = |face: FaceId| frames.iter().filter(|frame| frame.face == face).count();
         assert_eq!(of(face), 5);
-        assert_eq!(of(stranger), 0, "the queue of all other peers was full");
+        assert_eq!(of(unsolicited), 0, "the queue of all other peers was full");
         assert!(service.destroy(face).await);
         eventually("the queue of the peer is closed", || queues_of(server, [&known]) == 0).await;
     });
 }
 
 #[test]
-fn strangers_get_a_queue_for_exchanges_and_lose_it() {
+fn unsolicited_peers_get_a_queue_for_exchanges_and_lose_it() {
     with_service(config(), 4096, async |mut service: Harness| {
         let server = service.address("udp4");
-        let peers = strangers(&mut service, server, 3).await;
+        let peers = unsolicited(&mut service, server, 3).await;
         let [(answered, good), (unanswered, bad), (silent, _)] = peers.as_slice() else {
             panic!("three peers expected")
         };
@@ -140,35 +140,35 @@ fn strangers_get_a_queue_for_exchanges_and_lose_it() {
 }
 
 #[test]
-fn queues_are_few_and_strangers_give_way() {
+fn queues_are_limited_and_unsolicited_peers_lose_theirs_to_configured_ones() {
     with_service(config(), 4096, async |mut service: Harness| {
         let server = service.address("udp4");
-        let peers = strangers(&mut service, server, 12).await;
-        let strangers = || peers.iter().map(|(peer, _)| peer);
+        let peers = unsolicited(&mut service, server, 12).await;
+        let unsolicited = || peers.iter().map(|(peer, _)| peer);
         for _ in 0..40 {
             for (peer, face) in &peers {
                 note(face, 1, 1);
                 send(peer, server);
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
-            if queues_of(server, strangers()) == 8 {
+            if queues_of(server, unsolicited()) == 8 {
                 break;
             }
         }
-        assert_eq!(queues_of(server, strangers()), 8, "at most 8 queues for one address");
+        assert_eq!(queues_of(server, unsolicited()), 8, "at most 8 queues for one address");
         let known: Vec<UdpSocket> = (0..40).map(|_| client()).collect();
         for peer in &known[..30] {
-            told_of(&mut service, peer).await;
+            configured_face(&mut service, peer).await;
         }
         let one_more_look = || send(&known[0], server);
         one_more_look();
         eventually("all known peers have a queue", || queues_of(server, &known) == 30).await;
-        assert_eq!(queues_of(server, strangers()), 2);
+        assert_eq!(queues_of(server, unsolicited()), 2);
         for peer in &known[30..] {
-            told_of(&mut service, peer).await;
+            configured_face(&mut service, peer).await;
         }
         one_more_look();
         eventually("the limit of queues is reached", || queues_of(server, &known) == 32).await;
-        eventually("unsolicited peers have no queues", || queues_of(server, strangers()) == 0).await;
+        eventually("unsolicited peers have no queues", || queues_of(server, unsolicited()) == 0).await;
     });
 }

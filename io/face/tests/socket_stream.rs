@@ -279,7 +279,7 @@ fn a_thousand_connections_leave_nothing_behind() {
 }
 
 #[test]
-fn connections_wait_until_others_have_heard_of_the_closed_ones() {
+fn connections_wait_until_closed_ones_are_reported() {
     let (config, path, _directory) = unix_config();
     with_service(config, 4, async |mut service: Harness| {
         // The events are not read. In the end the kernel's queue of connections is full.
@@ -313,7 +313,7 @@ fn destroying_a_face_closes_its_connection() {
 }
 
 #[test]
-fn a_second_service_on_the_same_path_is_told_so() {
+fn a_second_service_on_the_same_path_gets_an_error() {
     let (config, path, _directory) = unix_config();
     let again = config.clone();
     with_service(config, 16, async |service: Harness| {

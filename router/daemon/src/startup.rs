@@ -284,9 +284,9 @@ fn socket_config(config: &Config, bounds: &Bounds) -> Result<SocketConfig, Start
         allowed_origins: faces.websocket.allowed_origins.clone(),
         multicast: MulticastConfig { interfaces, is_ad_hoc: faces.multicast.ad_hoc, ..MulticastConfig::default() },
         max_faces: bounds.max_faces,
-        max_strangers_on_ports: config.max_strangers_on_ports(bounds.max_faces),
+        max_unsolicited_on_ports: config.max_unsolicited_on_ports(bounds.max_faces),
         max_connections,
-        strangers_per_address: faces.strangers_per_address,
+        max_unsolicited_per_address: faces.strangers_per_address,
         silent_timeout_ms: faces.silent_timeout_s.saturating_mul(1000),
         udp_idle_ms: faces.udp.idle_timeout_s.saturating_mul(1000),
         datagram_mtu_bytes: match faces.udp.mtu {

@@ -105,7 +105,7 @@ pub fn internet_frames(bytes: &[u8]) {
                 uri: PORT.parse().expect("a URI"),
                 mtu_bytes: 1500,
                 max_on_demand_faces: MAX_ON_DEMAND_FACES,
-                strangers_per_address: 4,
+                max_unsolicited_per_address: 4,
                 is_up: true,
             };
             control.add(PortId(0), params).expect("the worker answers");

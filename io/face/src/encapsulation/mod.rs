@@ -279,8 +279,8 @@ pub(crate) fn cut_padding(frame: &mut PacketBuffer) -> Result<(), LinkDrop> {
 /// Puts a header in front of a frame; returns `false` if there is no buffer for that.
 #[inline]
 fn prepend(frame: &mut PacketBuffer, header: &[u8], pool: &BufferPool) -> bool {
-    if let Some(place) = frame.prepend(header.len()) {
-        place.copy_from_slice(header);
+    if let Some(room) = frame.prepend(header.len()) {
+        room.copy_from_slice(header);
     } else if let Some(copy) = copy_behind(header, frame.bytes(), pool) {
         *frame = copy;
     } else {

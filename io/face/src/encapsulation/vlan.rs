@@ -109,11 +109,11 @@ pub(crate) fn tag(vlan: VlanId) -> [u8; TAG_BYTES] {
 pub(crate) fn append_with_tag(buffer: &mut PacketBuffer, frame: &[u8], vlan: Option<VlanId>) -> bool {
     let tag = vlan.map(tag);
     let tag = tag.as_ref().map_or(&[][..], |tag| tag);
-    let Some(place) = buffer.append(frame.len() + tag.len()) else { return false };
+    let Some(room) = buffer.append(frame.len() + tag.len()) else { return false };
     let (addresses, rest) = frame.split_at(TAG_TYPE);
-    place[..TAG_TYPE].copy_from_slice(addresses);
-    place[TAG_TYPE..TAG_TYPE + tag.len()].copy_from_slice(tag);
-    place[TAG_TYPE + tag.len()..].copy_from_slice(rest);
+    room[..TAG_TYPE].copy_from_slice(addresses);
+    room[TAG_TYPE..TAG_TYPE + tag.len()].copy_from_slice(tag);
+    room[TAG_TYPE + tag.len()..].copy_from_slice(rest);
     true
 }
 

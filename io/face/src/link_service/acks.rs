@@ -70,20 +70,20 @@ impl PendingAcks {
 /// takes its slot. It also does not count when it is older than the time during which the peer may send it again.
 #[derive(Debug)]
 pub struct ReceivedSequences {
-    places: Box<[Option<(u64, Timestamp)>]>,
+    slots: Box<[Option<(u64, Timestamp)>]>,
 }
 
 impl ReceivedSequences {
     /// Creates an empty memory.
     pub fn new() -> Self {
-        ReceivedSequences { places: vec![None; REMEMBERED_SEQUENCES].into_boxed_slice() }
+        ReceivedSequences { slots: vec![None; REMEMBERED_SEQUENCES].into_boxed_slice() }
     }
 
     /// Whether this number was already received within the last `memory_ns`; stores it.
     pub fn is_duplicate(&mut self, now: Timestamp, sequence: u64, memory_ns: u64) -> bool {
-        let place = &mut self.places[sequence as usize % REMEMBERED_SEQUENCES];
-        let duplicate = place.is_some_and(|(known, at)| known == sequence && now.since_ns(at) <= memory_ns);
-        *place = Some((sequence, now));
+        let slot = &mut self.slots[sequence as usize % REMEMBERED_SEQUENCES];
+        let duplicate = slot.is_some_and(|(known, at)| known == sequence && now.since_ns(at) <= memory_ns);
+        *slot = Some((sequence, now));
         duplicate
     }
 }

@@ -15,13 +15,13 @@ use crate::list::{Linked, Links, List};
 
 /// A slot for a partial packet, used or free.
 #[derive(Debug)]
-struct Entry {
+struct BudgetSlot {
     /// Slot of the face id of its present or last owner.
     owner: u32,
     by_age: Links,
 }
 
-impl Linked for Entry {
+impl Linked for BudgetSlot {
     fn links(&mut self) -> &mut Links {
         &mut self.by_age
     }
@@ -49,7 +49,7 @@ pub(super) struct ReassemblyBudget {
     limit: u32,
     /// Slots that were used and are free now.
     free: Vec<u32>,
-    places: Vec<Entry>,
+    slots: Vec<BudgetSlot>,
     /// Used slots, least recently touched first.
     by_age: List,
     /// Indexed by face slot.
@@ -67,7 +67,7 @@ impl ReassemblyBudget {
             // Lists use the highest number as null.
             limit: u32::try_from(limit).unwrap_or(u32::MAX).clamp(1, u32::MAX - 1),
             free: Vec::new(),
-            places: Vec::new(),
+            slots: Vec::new(),
             by_age: List::default(),
             holders: Vec::new(),
             by_count: std::array::from_fn(|_| List::default()),
@@ -81,8 +81,8 @@ impl ReassemblyBudget {
     }
 
     /// Returns the slots of a face, least recently touched first.
-    pub(super) fn held_by(&self, slot: usize) -> &[u32] {
-        self.holders.get(slot).map_or(&[], |holder| &holder.held)
+    pub(super) fn held_by(&self, face_slot: usize) -> &[u32] {
+        self.holders.get(face_slot).map_or(&[], |holder| &holder.held)
     }
 
     /// Returns the least recently touched slot.
@@ -91,8 +91,8 @@ impl ReassemblyBudget {
     }
 
     /// Returns the slot that must be released before this face may take one; `None` if one is free.
-    pub(super) fn to_give_up_for(&self, slot: usize) -> Option<u32> {
-        let own = self.held_by(slot);
+    pub(super) fn victim_for(&self, face_slot: usize) -> Option<u32> {
+        let own = self.held_by(face_slot);
         if own.len() < MAX_PARTIAL_PACKETS && self.taken() < self.limit as usize {
             return None;
         }
@@ -106,50 +106,50 @@ impl ReassemblyBudget {
         self.held_by(greediest as usize).first().copied()
     }
 
-    /// Takes a free slot for a face; [`ReassemblyBudget::to_give_up_for`] tells whether there is one.
-    pub(super) fn take(&mut self, slot: usize) -> u32 {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(Entry { owner: 0, by_age: Links::NOWHERE });
-            self.places.len() as u32 - 1
+    /// Takes a free slot for a face; [`ReassemblyBudget::victim_for`] tells whether there is one.
+    pub(super) fn take(&mut self, face_slot: usize) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(BudgetSlot { owner: 0, by_age: Links::NOWHERE });
+            self.slots.len() as u32 - 1
         });
-        if self.holders.len() <= slot {
-            self.holders.resize_with(slot + 1, || Holder { held: Vec::new(), by_count: Links::NOWHERE });
+        if self.holders.len() <= face_slot {
+            self.holders.resize_with(face_slot + 1, || Holder { held: Vec::new(), by_count: Links::NOWHERE });
         }
-        self.places[place as usize].owner = slot as u32;
-        self.by_age.push_last(&mut self.places, place);
-        self.change_held(slot, |held| held.push(place));
-        place
+        self.slots[slot as usize].owner = face_slot as u32;
+        self.by_age.push_last(&mut self.slots, slot);
+        self.change_held(face_slot, |held| held.push(slot));
+        slot
     }
 
     /// Makes a used slot the most recently touched one.
-    pub(super) fn touch(&mut self, place: u32) {
-        self.by_age.remove(&mut self.places, place);
-        self.by_age.push_last(&mut self.places, place);
-        let held = &mut self.holders[self.places[place as usize].owner as usize].held;
-        if let Some(at) = held.iter().position(|&other| other == place) {
+    pub(super) fn touch(&mut self, slot: u32) {
+        self.by_age.remove(&mut self.slots, slot);
+        self.by_age.push_last(&mut self.slots, slot);
+        let held = &mut self.holders[self.slots[slot as usize].owner as usize].held;
+        if let Some(at) = held.iter().position(|&other| other == slot) {
             held[at..].rotate_left(1);
         }
     }
 
     /// Releases a used slot.
-    pub(super) fn give(&mut self, place: u32) {
-        self.by_age.remove(&mut self.places, place);
-        self.free.push(place);
-        let slot = self.places[place as usize].owner as usize;
-        self.change_held(slot, |held| held.retain(|&other| other != place));
+    pub(super) fn give(&mut self, slot: u32) {
+        self.by_age.remove(&mut self.slots, slot);
+        self.free.push(slot);
+        let face_slot = self.slots[slot as usize].owner as usize;
+        self.change_held(face_slot, |held| held.retain(|&other| other != slot));
     }
 
     /// Changes the slots of a face by one, and moves the face to the list of its new count.
-    fn change_held(&mut self, slot: usize, change: impl FnOnce(&mut Vec<u32>)) {
-        let held = &mut self.holders[slot].held;
+    fn change_held(&mut self, face_slot: usize, change: impl FnOnce(&mut Vec<u32>)) {
+        let held = &mut self.holders[face_slot].held;
         let before = held.len();
         change(held);
         let count = held.len();
         if before > 0 {
-            self.by_count[before].remove(&mut self.holders, slot as u32);
+            self.by_count[before].remove(&mut self.holders, face_slot as u32);
         }
         if count > 0 {
-            self.by_count[count].push_last(&mut self.holders, slot as u32);
+            self.by_count[count].push_last(&mut self.holders, face_slot as u32);
         }
         self.most = self.most.max(count);
         // Only a face with the most slots can have reduced the maximum, and by one.
@@ -173,8 +173,8 @@ mod tests {
     struct Model(Vec<(usize, u32)>);
 
     impl Model {
-        fn held_by(&self, slot: usize) -> Vec<u32> {
-            self.0.iter().filter(|entry| entry.0 == slot).map(|entry| entry.1).collect()
+        fn held_by(&self, face_slot: usize) -> Vec<u32> {
+            self.0.iter().filter(|entry| entry.0 == face_slot).map(|entry| entry.1).collect()
         }
 
         fn counts(&self) -> HashMap<usize, usize> {
@@ -183,8 +183,8 @@ mod tests {
             counts
         }
 
-        fn may_give_up(&self, slot: usize, limit: usize) -> Vec<u32> {
-            let own = self.held_by(slot);
+        fn may_give_up(&self, face_slot: usize, limit: usize) -> Vec<u32> {
+            let own = self.held_by(face_slot);
             if own.len() < MAX_PARTIAL_PACKETS && self.0.len() < limit {
                 return Vec::new();
             }
@@ -197,7 +197,7 @@ mod tests {
                 return vec![self.0[0].1];
             }
             let greediest = counts.iter().filter(|(_, count)| **count == most);
-            greediest.map(|(slot, _)| self.held_by(*slot)[0]).collect()
+            greediest.map(|(face_slot, _)| self.held_by(*face_slot)[0]).collect()
         }
     }
 
@@ -211,23 +211,23 @@ mod tests {
         ) {
             let mut budget = ReassemblyBudget::new(limit);
             let mut model = Model::default();
-            for (what, slot, which) in steps {
+            for (what, face_slot, which) in steps {
                 if what < 6 {
                     // Face slot 0 is the greedy one.
-                    let slot = if what < 3 { 0 } else { slot };
-                    let allowed = model.may_give_up(slot, limit);
-                    match budget.to_give_up_for(slot) {
+                    let face_slot = if what < 3 { 0 } else { face_slot };
+                    let allowed = model.may_give_up(face_slot, limit);
+                    match budget.victim_for(face_slot) {
                         None => prop_assert!(allowed.is_empty()),
-                        Some(place) => {
-                            prop_assert!(allowed.contains(&place));
-                            budget.give(place);
-                            model.0.retain(|entry| entry.1 != place);
+                        Some(slot) => {
+                            prop_assert!(allowed.contains(&slot));
+                            budget.give(slot);
+                            model.0.retain(|entry| entry.1 != slot);
                         }
                     }
-                    let place = budget.take(slot);
-                    prop_assert!(!model.0.iter().any(|entry| entry.1 == place), "a slot must have one holder");
-                    prop_assert!((place as usize) < limit);
-                    model.0.push((slot, place));
+                    let slot = budget.take(face_slot);
+                    prop_assert!(!model.0.iter().any(|entry| entry.1 == slot), "a slot must have one holder");
+                    prop_assert!((slot as usize) < limit);
+                    model.0.push((face_slot, slot));
                 } else if !model.0.is_empty() {
                     let entry = model.0.remove(which.index(model.0.len()));
                     if what == 6 {
@@ -239,25 +239,25 @@ mod tests {
                 }
                 prop_assert_eq!(budget.taken(), model.0.len());
                 prop_assert_eq!(budget.oldest(), model.0.first().map(|entry| entry.1));
-                for slot in 0..6 {
-                    prop_assert_eq!(budget.held_by(slot), &model.held_by(slot)[..]);
+                for face_slot in 0..6 {
+                    prop_assert_eq!(budget.held_by(face_slot), &model.held_by(face_slot)[..]);
                 }
             }
         }
     }
 
     #[test]
-    fn a_face_with_few_places_keeps_them_whatever_others_send() {
+    fn a_face_with_few_slots_keeps_them_during_a_flood() {
         let mut budget = ReassemblyBudget::new(2048);
-        let mut take = |slot: usize| {
-            if let Some(place) = budget.to_give_up_for(slot) {
-                budget.give(place);
+        let mut take = |face_slot: usize| {
+            if let Some(slot) = budget.victim_for(face_slot) {
+                budget.give(slot);
             }
-            budget.take(slot)
+            budget.take(face_slot)
         };
         let modest = [take(1000), take(1000)];
         for _ in 0..1000 {
-            (0..40).for_each(|slot| _ = take(slot));
+            (0..40).for_each(|face_slot| _ = take(face_slot));
         }
         assert_eq!(budget.held_by(1000), modest);
         assert_eq!(budget.taken(), 2048);

@@ -181,93 +181,93 @@ impl Reassembler {
             return Err(LinkDrop::EmptyFragment);
         }
         let message_id = sequence.wrapping_sub(fragment.index);
-        let known = self.budget.held_by(face.id().slot()).iter().copied().find(|&place| {
-            let partial = &self.partials[place as usize];
+        let known = self.budget.held_by(face.id().slot()).iter().copied().find(|&slot| {
+            let partial = &self.partials[slot as usize];
             partial.message_id == message_id && partial.endpoint == fragment.endpoint && partial.is_of(face.id())
         });
-        let place = match known {
-            Some(place) => {
-                let partial = &self.partials[place as usize];
+        let slot = match known {
+            Some(slot) => {
+                let partial = &self.partials[slot as usize];
                 if u64::from(partial.count) != fragment.count {
                     return Err(LinkDrop::FragCountMismatch);
                 }
                 if partial.pieces[fragment.index as usize].length != 0 {
                     return Err(LinkDrop::DuplicateFragment);
                 }
-                self.budget.touch(place);
-                place
+                self.budget.touch(slot);
+                slot
             }
             None => {
                 // All fragments but the last usually have the same size.
                 let expected = fragment.payload.len().saturating_mul(fragment.count as usize).min(MAX_PACKET_SIZE);
                 let buffer = pool.allocate(expected).ok_or(LinkDrop::NoBuffer)?;
-                let place = self.take_place(face.id());
+                let slot = self.take_slot(face.id());
                 let count = fragment.count as u16;
-                self.partials[place as usize].begin(face, fragment.endpoint, message_id, count, buffer);
-                place
+                self.partials[slot as usize].begin(face, fragment.endpoint, message_id, count, buffer);
+                slot
             }
         };
-        let partial = &mut self.partials[place as usize];
+        let partial = &mut self.partials[slot as usize];
         if let Err(reason) = partial.add_piece(now, &fragment, header, pool) {
-            self.release(place);
+            self.release(slot);
             return Err(reason);
         }
         if partial.received < partial.count {
             return Ok(None);
         }
         let result = finish(partial, pool);
-        self.release(place);
+        self.release(slot);
         result.map(Some)
     }
 
     /// Takes a slot for a new partial packet; evicts another packet if none is free.
-    fn take_place(&mut self, face: FaceId) -> u32 {
-        if let Some(place) = self.budget.to_give_up_for(face.slot()) {
-            self.give_up(place, LinkDrop::ReassemblyEvicted);
+    fn take_slot(&mut self, face: FaceId) -> u32 {
+        if let Some(slot) = self.budget.victim_for(face.slot()) {
+            self.evict(slot, LinkDrop::ReassemblyEvicted);
         }
-        let place = self.budget.take(face.slot());
-        if self.partials.len() <= place as usize {
-            self.partials.resize_with(place as usize + 1, Partial::unused);
+        let slot = self.budget.take(face.slot());
+        if self.partials.len() <= slot as usize {
+            self.partials.resize_with(slot as usize + 1, Partial::unused);
         }
-        place
+        slot
     }
 
-    fn give_up(&mut self, place: u32, reason: LinkDrop) {
-        if let Some(face) = &self.partials[place as usize].face {
+    fn evict(&mut self, slot: u32, reason: LinkDrop) {
+        if let Some(face) = &self.partials[slot as usize].face {
             face.counters.worker(self.worker).link_drops.add(reason, 1);
         }
-        self.release(place);
+        self.release(slot);
     }
 
-    fn release(&mut self, place: u32) {
-        let partial = &mut self.partials[place as usize];
+    fn release(&mut self, slot: u32) {
+        let partial = &mut self.partials[slot as usize];
         partial.face = None;
         partial.buffer = None;
         partial.header = None;
-        self.budget.give(place);
+        self.budget.give(slot);
     }
 
     /// Drops and counts partial packets that have timed out.
     pub fn expire(&mut self, now: Timestamp) {
-        while let Some(place) = self.budget.oldest() {
-            if self.partials[place as usize].deadline() > now {
+        while let Some(slot) = self.budget.oldest() {
+            if self.partials[slot as usize].deadline() > now {
                 return;
             }
-            self.give_up(place, LinkDrop::ReassemblyTimeout);
+            self.evict(slot, LinkDrop::ReassemblyTimeout);
         }
     }
 
     /// Returns when [`Reassembler::expire`] is to be called next; [`Timestamp::NEVER`] if nothing waits.
     pub fn next_deadline(&self) -> Timestamp {
-        self.budget.oldest().map_or(Timestamp::NEVER, |place| self.partials[place as usize].deadline())
+        self.budget.oldest().map_or(Timestamp::NEVER, |slot| self.partials[slot as usize].deadline())
     }
 
     /// Drops and counts the partial packets of a closed face.
     pub fn forget(&mut self, face: FaceId) {
-        while let Some(&place) =
-            self.budget.held_by(face.slot()).iter().find(|&&place| self.partials[place as usize].is_of(face))
+        while let Some(&slot) =
+            self.budget.held_by(face.slot()).iter().find(|&&slot| self.partials[slot as usize].is_of(face))
         {
-            self.give_up(place, LinkDrop::LinkDown);
+            self.evict(slot, LinkDrop::LinkDown);
         }
     }
 
@@ -302,8 +302,8 @@ fn finish(partial: &mut Partial, pool: &BufferPool) -> Result<Reassembled, LinkD
     let mut target = ordered.append(source.len()).ok_or(LinkDrop::NoBuffer)?;
     for piece in &partial.pieces[..usize::from(partial.count)] {
         let (offset, length) = (usize::from(piece.offset), usize::from(piece.length));
-        let (place, rest) = target.split_at_mut(length);
-        place.copy_from_slice(&source[offset..offset + length]);
+        let (room, rest) = target.split_at_mut(length);
+        room.copy_from_slice(&source[offset..offset + length]);
         target = rest;
     }
     Ok(Reassembled { buffer: ordered, header })

@@ -267,12 +267,12 @@ impl SendWindow {
         pool: &BufferPool,
     ) -> Option<PacketBuffer> {
         // If the entry is the first, its own slot becomes free.
-        let room = index == 0 || self.has_room(1);
+        let has_room = index == 0 || self.has_room(1);
         let new_tx_sequence = self.next_tx_sequence();
         let offset = entry.frame.tx_sequence_offset;
-        let place = entry.frame.buffer.bytes_mut().get_mut(offset..offset + 8);
-        if let Some(place) = place.filter(|_| room) {
-            place.copy_from_slice(&new_tx_sequence.to_be_bytes());
+        let field = entry.frame.buffer.bytes_mut().get_mut(offset..offset + 8);
+        if let Some(field) = field.filter(|_| has_room) {
+            field.copy_from_slice(&new_tx_sequence.to_be_bytes());
             if let Some(copy) = pool.copy_of(entry.frame.buffer.bytes()) {
                 entry.retransmissions += 1;
                 entry.later_acks = 0;

@@ -50,10 +50,10 @@ impl LinkService {
         let header_bytes = token_header_len(&packet.fields.pit_token, packet_bytes);
         if self.is_usual(&packet)
             && header_bytes + packet_bytes <= self.frame_limit_bytes()
-            && let Some(place) = packet.buffer.prepend(header_bytes)
+            && let Some(room) = packet.buffer.prepend(header_bytes)
         {
             if header_bytes > 0 {
-                encode_token_header(&packet.fields.pit_token, packet_bytes, place);
+                encode_token_header(&packet.fields.pit_token, packet_bytes, room);
             }
             let sent = &self.counters.sent;
             sent.count_packet(packet.kind, packet_bytes);
@@ -187,11 +187,8 @@ impl LinkService {
         frames: &mut Vec<PacketBuffer>,
     ) -> Result<(), LinkDrop> {
         let Some(reliability) = self.reliability.as_deref_mut() else {
-            let frame = if header.is_empty() {
-                buffer
-            } else {
-                put_in_front(buffer, header, pool).ok_or(LinkDrop::NoBuffer)?
-            };
+            let frame =
+                if header.is_empty() { buffer } else { prepend(buffer, header, pool).ok_or(LinkDrop::NoBuffer)? };
             frames.push(frame);
             return Ok(());
         };
@@ -205,7 +202,7 @@ impl LinkService {
         let frame = if full_header.is_empty() {
             buffer
         } else {
-            put_in_front(buffer, &full_header, pool).ok_or(LinkDrop::NoBuffer)?
+            prepend(buffer, &full_header, pool).ok_or(LinkDrop::NoBuffer)?
         };
         reliability.acks.consume(ack_count);
         let counters = &self.counters;
@@ -317,11 +314,11 @@ impl LinkService {
                 reliability.acks.postpone(now);
                 return;
             };
-            let Some(place) = frame.append(length) else {
+            let Some(room) = frame.append(length) else {
                 reliability.acks.postpone(now);
                 return;
             };
-            encode_idle(&header, place);
+            encode_idle(&header, room);
             reliability.acks.consume(ack_count);
             self.counters.sent.count_frame(length);
             frames.push(frame);
@@ -366,10 +363,10 @@ fn ack_room(spare_bytes: usize) -> usize {
 }
 
 /// Writes the header into the headroom, or builds a new frame if the headroom is too short.
-fn put_in_front(mut buffer: PacketBuffer, header: &LpHeader<'_>, pool: &BufferPool) -> Option<PacketBuffer> {
+fn prepend(mut buffer: PacketBuffer, header: &LpHeader<'_>, pool: &BufferPool) -> Option<PacketBuffer> {
     let packet_bytes = buffer.bytes().len();
-    if let Some(place) = buffer.prepend(header_len(header, packet_bytes)) {
-        encode_header(header, packet_bytes, place);
+    if let Some(room) = buffer.prepend(header_len(header, packet_bytes)) {
+        encode_header(header, packet_bytes, room);
         return Some(buffer);
     }
     build_frame(pool, header, buffer.bytes())
@@ -379,9 +376,9 @@ fn put_in_front(mut buffer: PacketBuffer, header: &LpHeader<'_>, pool: &BufferPo
 fn build_frame(pool: &BufferPool, header: &LpHeader<'_>, payload: &[u8]) -> Option<PacketBuffer> {
     let header_bytes = header_len(header, payload.len());
     let mut frame = pool.allocate(header_bytes + payload.len())?;
-    let place = frame.append(header_bytes + payload.len())?;
-    encode_header(header, payload.len(), place);
-    place[header_bytes..].copy_from_slice(payload);
+    let room = frame.append(header_bytes + payload.len())?;
+    encode_header(header, payload.len(), room);
+    room[header_bytes..].copy_from_slice(payload);
     Some(frame)
 }
 

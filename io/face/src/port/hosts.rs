@@ -48,11 +48,11 @@ impl PortSet {
             Arrival::Answer => return Ok(Arrival::Answer),
             Arrival::Nothing => return Ok(Arrival::Nothing),
         };
-        let stranger = internet.stranger(&key)?;
+        let unsolicited = internet.unsolicited(&key)?;
         frame.truncate(packet.end);
         frame.trim_front(packet.start);
         cut_padding(frame)?;
-        let face = self.add_on_demand_face(id, stranger.into(), frame, faces)?;
+        let face = self.add_on_demand_face(id, unsolicited.into(), frame, faces)?;
         Ok(Arrival::Packet((face, 0)))
     }
 }

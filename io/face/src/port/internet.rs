@@ -154,7 +154,7 @@ impl Internet {
     ///
     /// # Errors
     /// The reason why there can be no such face.
-    pub(super) fn stranger(&self, key: &InternetKey) -> Result<InternetPeer, LinkDrop> {
+    pub(super) fn unsolicited(&self, key: &InternetKey) -> Result<InternetPeer, LinkDrop> {
         let Flow::Udp { local: local_port, remote: Some(remote_port) } = key.flow else {
             return Err(LinkDrop::UnknownSender);
         };
@@ -201,12 +201,13 @@ impl Internet {
     }
 
     /// Removes the face at this index, and its frames that wait for the next hop.
-    pub(super) fn remove(&mut self, place: u32) {
-        let Some(Output { face, peer, next_hop, .. }) = self.outputs.get_mut(place as usize).and_then(Option::take)
+    pub(super) fn remove(&mut self, output_index: u32) {
+        let Some(Output { face, peer, next_hop, .. }) =
+            self.outputs.get_mut(output_index as usize).and_then(Option::take)
         else {
             return;
         };
-        self.free.push(place);
+        self.free.push(output_index);
         let key = peer.key();
         self.count(&key, false);
         if self.faces.get(&key) == Some(&face.id()) {
@@ -215,11 +216,11 @@ impl Internet {
         let Some(next_hop) = next_hop else { return };
         let Some(neighbour) = self.neighbours.get_mut(&next_hop) else { return };
         let before = neighbour.waiting.len();
-        neighbour.waiting.retain(|(output, _)| *output != place);
+        neighbour.waiting.retain(|(output, _)| *output != output_index);
         let lost = before - neighbour.waiting.len();
         self.waiting -= lost;
         drops_of(&face).add(LinkDrop::LinkDown, lost as u64);
-        neighbour.outputs.retain(|output| *output != place);
+        neighbour.outputs.retain(|output| *output != output_index);
         if neighbour.outputs.is_empty() {
             self.neighbours.remove(&next_hop);
         }
@@ -244,8 +245,8 @@ impl Internet {
 
     /// Whether frames of the face at this index can be sent at once. Used where another worker resolves next hops.
     #[inline]
-    pub(super) fn is_ready(&mut self, place: u32) -> bool {
-        let Some(Some(output)) = self.outputs.get_mut(place as usize) else { return false };
+    pub(super) fn is_ready(&mut self, output_index: u32) -> bool {
+        let Some(Some(output)) = self.outputs.get_mut(output_index as usize) else { return false };
         let next_hop = output.face.next_hop();
         if let Some(address) = &next_hop {
             output.header.set_next_hop(address);
@@ -259,8 +260,8 @@ impl Internet {
         for (address, neighbour) in &mut self.neighbours {
             if next_hop.is_none_or(|next_hop| next_hop == *address) {
                 self.waiting -= neighbour.waiting.len();
-                for (place, _) in neighbour.waiting.drain(..) {
-                    if let Some(Some(output)) = self.outputs.get(place as usize) {
+                for (output_index, _) in neighbour.waiting.drain(..) {
+                    if let Some(Some(output)) = self.outputs.get(output_index as usize) {
                         drops_of(&output.face).add(reason, 1);
                     }
                 }
@@ -272,12 +273,12 @@ impl Internet {
     /// next hop are moved out of `frames`, or dropped and counted.
     pub(super) fn put_on(
         &mut self,
-        place: u32,
+        output_index: u32,
         frames: &mut Vec<PacketBuffer>,
         drops: &LinkDropCounters,
         pool: &BufferPool,
     ) {
-        let Some(Some(output)) = self.outputs.get_mut(place as usize) else {
+        let Some(Some(output)) = self.outputs.get_mut(output_index as usize) else {
             drops.add(LinkDrop::LinkDown, frames.len() as u64);
             frames.clear();
             return;
@@ -301,7 +302,7 @@ impl Internet {
         let neighbour = output.next_hop.and_then(|next_hop| self.neighbours.get_mut(&next_hop));
         if let Some(neighbour) = neighbour {
             let room = neighbour.room().min(MAX_WAITING.saturating_sub(self.waiting)).min(frames.len());
-            neighbour.waiting.extend(frames.drain(..room).map(|frame| (place, frame)));
+            neighbour.waiting.extend(frames.drain(..room).map(|frame| (output_index, frame)));
             self.waiting += room;
         }
         drops.add(LinkDrop::NextHopUnresolved, frames.len() as u64);
@@ -345,8 +346,8 @@ impl Internet {
         self.next_due = next_due.max(now.plus_ms(TICK_MS));
         for next_hop in silent {
             self.give_up_waiting(Some(next_hop), LinkDrop::NextHopUnresolved);
-            for &place in self.neighbours.get(&next_hop).map_or(&[][..], |neighbour| &neighbour.outputs) {
-                if let Some(Some(output)) = self.outputs.get_mut(place as usize) {
+            for &output_index in self.neighbours.get(&next_hop).map_or(&[][..], |neighbour| &neighbour.outputs) {
+                if let Some(Some(output)) = self.outputs.get_mut(output_index as usize) {
                     output.is_resolved = false;
                     output.face.set_next_hop(None);
                 }

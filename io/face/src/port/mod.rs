@@ -14,8 +14,8 @@
 //! A port can have several queues, each owned by another worker: `queues`.
 //!
 //! A frame that belongs to no face is dropped and counted under its reason. Where that is allowed, it creates an
-//! on-demand face instead, if necessary by evicting another one: `strangers`. If the kernel has a share of the link, it
-//! gets the frames that are not NDN: `bypass`.
+//! on-demand face instead, if necessary by evicting another one: `unsolicited`. If the kernel has a share of the link,
+//! it gets the frames that are not NDN: `bypass`.
 
 mod bypass;
 mod change;
@@ -29,9 +29,9 @@ mod queues;
 mod send_queue;
 mod set;
 mod single;
-mod strangers;
 #[cfg(test)]
 mod tests;
+mod unsolicited;
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ enum FaceHeader {
         /// Index of the host.
         host: u16,
         /// Index in its outputs.
-        place: u32,
+        output_index: u32,
     },
 }
 

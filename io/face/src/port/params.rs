@@ -32,7 +32,7 @@ pub struct PortParams {
     /// Maximum number of faces that unknown senders may create by sending a packet, in the networks that admit them.
     pub max_on_demand_faces: usize,
     /// Maximum number of such faces from one Internet address (IPv6: one /64 network).
-    pub strangers_per_address: usize,
+    pub max_unsolicited_per_address: usize,
     /// Whether the link works.
     pub is_up: bool,
 }

@@ -44,15 +44,15 @@ impl Follower {
     /// Tells this worker about a face created by an unknown sender. The control side removes the face like all others,
     /// unless it is evicted first.
     pub(super) fn add_face(&self, id: PortId, face: &Arc<Face>, peer: FacePeer) {
-        self.tell(PortChange::AddFace(id, Arc::clone(face), peer, None));
+        self.report(PortChange::AddFace(id, Arc::clone(face), peer, None));
     }
 
     /// Tells this worker that such a face was evicted.
     pub(super) fn remove_face(&self, face: FaceId) {
-        self.tell(PortChange::RemoveFace(face, None));
+        self.report(PortChange::RemoveFace(face, None));
     }
 
-    fn tell(&self, change: PortChange) {
+    fn report(&self, change: PortChange) {
         if let Some(mailbox) = self.mailbox.upgrade() {
             mailbox.changes.push(change);
             self.waker.wake();
@@ -99,13 +99,13 @@ impl PortSet {
     fn take_whole_packet(&self, id: PortId, frame: &mut PacketBuffer, last: &mut Last) -> Option<Owner> {
         let port = self.ports.get(usize::from(id.0))?.as_ref()?;
         let bytes = frame.bytes();
-        let (owner, place) = port.known_owner(bytes, last)?;
-        let payload = bytes.get(place.clone())?;
+        let (owner, payload_range) = port.known_owner(bytes, last)?;
+        let payload = bytes.get(payload_range.clone())?;
         let packet = payload.get(..frame_length(payload).ok()??)?;
         UsualFrame::decode(packet)?;
-        let end = place.start + packet.len();
+        let end = payload_range.start + packet.len();
         frame.truncate(end);
-        frame.trim_front(place.start);
+        frame.trim_front(payload_range.start);
         Some(owner)
     }
 
@@ -133,7 +133,9 @@ impl PortSet {
                 (Share::First { .. }, ..) => true,
                 _ if port.params.queue.is_none() || face.flags().contains(FaceFlags::RELIABILITY) => false,
                 (_, FaceHeader::Link(_)) => true,
-                (_, FaceHeader::Internet { host, place }) => port.host(*host).is_some_and(|host| host.is_ready(*place)),
+                (_, FaceHeader::Internet { host, output_index }) => {
+                    port.host(*host).is_some_and(|host| host.is_ready(*output_index))
+                }
             },
             // Packets sent there are counted as lost.
             None => true,

@@ -126,7 +126,9 @@ impl PortSet {
             FacePeer::Internet(peer) => {
                 let mut hosts = (0..).zip(&mut port.hosts);
                 match hosts.find(|(_, host)| host.vlan() == peer.vlan) {
-                    Some((number, host)) => FaceHeader::Internet { host: number, place: host.add(now, face, peer) },
+                    Some((number, host)) => {
+                        FaceHeader::Internet { host: number, output_index: host.add(now, face, peer) }
+                    }
                     None => return,
                 }
             }
@@ -138,7 +140,7 @@ impl PortSet {
     pub(super) fn remove_face(&mut self, id: FaceId, faces: &mut impl FaceRecords) {
         let Some(PortOutput { port, header }) = faces.remove(id) else { return };
         let Some(port) = self.port(port) else { return };
-        port.strangers.remove(id);
+        port.unsolicited.remove(id);
         match header {
             FaceHeader::Link(header) => {
                 let peer = header.peer();
@@ -146,9 +148,9 @@ impl PortSet {
                     port.faces.remove(&peer);
                 }
             }
-            FaceHeader::Internet { host, place } => {
+            FaceHeader::Internet { host, output_index } => {
                 if let Some(host) = port.host(host) {
-                    host.remove(place);
+                    host.remove(output_index);
                 }
             }
         }
@@ -239,9 +241,9 @@ impl PortSet {
         faces: &mut impl FaceRecords,
     ) -> Result<Arrival<Owner>, LinkDrop> {
         let port = self.port(id).ok_or(LinkDrop::LinkDown)?;
-        if let Some((owner, place)) = port.known_owner(frame.bytes(), last) {
-            frame.truncate(place.end);
-            frame.trim_front(place.start);
+        if let Some((owner, payload_range)) = port.known_owner(frame.bytes(), last) {
+            frame.truncate(payload_range.end);
+            frame.trim_front(payload_range.start);
             return cut_padding(frame).map(|()| Arrival::Packet(owner));
         }
         if let Some(host) = port.host_of(frame.bytes()) {
@@ -286,8 +288,8 @@ impl PortSet {
                 }
                 has_header
             }),
-            FaceHeader::Internet { host, place } => match port.host(*host) {
-                Some(host) => host.put_on(*place, frames, drops, pool),
+            FaceHeader::Internet { host, output_index } => match port.host(*host) {
+                Some(host) => host.put_on(*output_index, frames, drops, pool),
                 // The port no longer has addresses in that network.
                 None => {
                     drops.add(LinkDrop::LinkDown, frames.len() as u64);

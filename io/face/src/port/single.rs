@@ -9,7 +9,7 @@ use super::bypass::Bypass;
 use super::internet::Internet;
 use super::queues::Share;
 use super::send_queue::SendQueue;
-use super::strangers::PortStrangers;
+use super::unsolicited::UnsolicitedSenders;
 use super::{FaceHeader, FaceRecords, PortNetwork, PortParams};
 use crate::address::{MacAddress, VlanId};
 use crate::encapsulation::vlan::Carried;
@@ -25,7 +25,7 @@ pub(super) struct Port {
     /// Its Internet hosts, one in each network where it has addresses.
     pub(super) hosts: Vec<Internet>,
     /// On-demand faces of unknown senders.
-    pub(super) strangers: PortStrangers,
+    pub(super) unsolicited: UnsolicitedSenders,
     /// Frames to send.
     pub(super) waiting: SendQueue,
     /// The kernel's share of the link.
@@ -72,12 +72,12 @@ impl Port {
         let hosts = params.networks.iter().filter(has_addresses);
         let hosts = hosts.map(|network| Internet::new(network.clone(), params.address, is_first)).collect();
         let (faces, waiting) = (PeerTable::new(), SendQueue::default());
-        let strangers = PortStrangers::new(params.max_on_demand_faces, params.strangers_per_address);
+        let unsolicited = UnsolicitedSenders::new(params.max_on_demand_faces, params.max_unsolicited_per_address);
         Port {
             params,
             faces,
             hosts,
-            strangers,
+            unsolicited,
             waiting,
             bypass: None,
             share,
@@ -133,7 +133,7 @@ impl Port {
     }
 
     /// Whether unknown senders may create faces in a VLAN, or untagged.
-    pub(super) fn admits_strangers(&self, vlan: Option<VlanId>) -> bool {
+    pub(super) fn admits_unsolicited(&self, vlan: Option<VlanId>) -> bool {
         self.params.networks.iter().any(|network| network.on_demand && network.vlan == vlan)
     }
 

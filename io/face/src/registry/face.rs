@@ -150,7 +150,7 @@ impl Face {
     }
 
     /// Whether the peer is unsolicited and on another host. A command can change that.
-    pub fn is_stranger(&self) -> bool {
+    pub fn is_unsolicited(&self) -> bool {
         self.scope == FaceScope::NonLocal && self.persistency() == FacePersistency::OnDemand
     }
 

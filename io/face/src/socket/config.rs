@@ -88,13 +88,13 @@ pub struct SocketConfig {
     /// evicts the one that has been idle longest.
     pub max_faces: usize,
     /// The part of `max_faces` that is left to unsolicited peers on ports.
-    pub max_strangers_on_ports: usize,
+    pub max_unsolicited_on_ports: usize,
     /// Maximum number of connections, limited by the file descriptors; unsolicited peers get at most half of it. A
     /// connection takes one descriptor, and a second one while it waits for a slow peer.
     pub max_connections: usize,
     /// Maximum number of faces of unsolicited peers with the same address (IPv6: the same /64 network). Beyond it, a
     /// new peer of that address evicts the one that has been idle longest.
-    pub strangers_per_address: usize,
+    pub max_unsolicited_per_address: usize,
     /// While unsolicited peers hold more than half of their connections, a connection that has sent no packet for this
     /// time is closed.
     pub silent_timeout_ms: u64,
@@ -148,9 +148,9 @@ impl SocketConfig {
             allowed_origins: Vec::new(),
             multicast: MulticastConfig { interfaces: MulticastInterfaces::Off, ..MulticastConfig::default() },
             max_faces: 16_384,
-            max_strangers_on_ports: 0,
+            max_unsolicited_on_ports: 0,
             max_connections: 16_384,
-            strangers_per_address: 256,
+            max_unsolicited_per_address: 256,
             silent_timeout_ms: 10_000,
             backlog: 1024,
             udp_idle_ms: 600_000,

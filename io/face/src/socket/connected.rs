@@ -15,12 +15,16 @@ use tokio::task::spawn_local;
 use super::datagram_path::Path;
 use super::error::CreateError;
 use super::listen::{Bound, udp_towards};
-use super::shared::{Shared, SocketFace};
+use super::shared::{ServiceState, SocketFace};
 use super::udp::{self, Audience, Channel, DatagramLink, Peer};
 use crate::registry::{Face, FacePersistency, FaceUpdate};
 
 /// Creates a face to `remote`.
-pub(super) fn create(shared: &Rc<Shared>, remote: SocketAddr, update: &FaceUpdate) -> Result<Arc<Face>, CreateError> {
+pub(super) fn create(
+    shared: &Rc<ServiceState>,
+    remote: SocketAddr,
+    update: &FaceUpdate,
+) -> Result<Arc<Face>, CreateError> {
     let channel = towards(shared, remote)
         .map_err(|error| CreateError::Unreachable(format!("cannot open a UDP socket to {remote}: {error}")))?;
     let path = Path { remote, local: channel.local };
@@ -32,14 +36,14 @@ pub(super) fn create(shared: &Rc<Shared>, remote: SocketAddr, update: &FaceUpdat
 }
 
 /// Opens a socket connected to `remote`.
-pub(super) fn towards(shared: &Shared, remote: SocketAddr) -> io::Result<Rc<Channel>> {
+pub(super) fn towards(shared: &ServiceState, remote: SocketAddr) -> io::Result<Rc<Channel>> {
     let Bound { socket, local } = udp_towards(remote, &shared.config)?;
     Channel::new(socket, local, Audience::OnePeer, shared.config.datagram_queue_bytes)
 }
 
 /// Attaches this socket to a face; its link has no peer at that time.
 pub(super) fn use_socket(
-    shared: &Rc<Shared>,
+    shared: &Rc<ServiceState>,
     entry: &SocketFace,
     link: &DatagramLink,
     channel: Rc<Channel>,
@@ -50,7 +54,7 @@ pub(super) fn use_socket(
 }
 
 /// Receives from the peer until its face is closed or gets another socket.
-fn receive(shared: &Rc<Shared>, channel: Rc<Channel>, peer: &Peer) {
+fn receive(shared: &Rc<ServiceState>, channel: Rc<Channel>, peer: &Peer) {
     let task = spawn_local(udp::receive(Rc::clone(shared), channel));
     peer.standing.set_queue(task.abort_handle());
 }

@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use super::config::SocketConfig;
 use super::locality;
 use super::permits::{PermitRequest, Transport};
-use super::shared::Shared;
+use super::shared::ServiceState;
 use super::watch::{Read, Watched};
 use crate::registry::Face;
 
@@ -114,7 +114,7 @@ impl Listener for InternetListener {
 /// Retries to connect until an attempt succeeds. When the addresses of this host change, the next attempt is made at
 /// once.
 pub(super) async fn dial<C>(
-    shared: &Shared,
+    shared: &ServiceState,
     face: &Face,
     mut backoff: Backoff,
     attempt: impl AsyncFn() -> io::Result<C>,

@@ -12,7 +12,7 @@ use tokio::task::spawn_local;
 use super::datagram_path::Path;
 use super::error::CreateError;
 use super::listen::{any_of_family, source_towards};
-use super::shared::Shared;
+use super::shared::ServiceState;
 use super::{connected, locality, tcp, websocket};
 use crate::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
 use crate::uri::FaceUri;
@@ -20,7 +20,13 @@ use crate::uri::FaceUri;
 type Reply = oneshot::Sender<Result<Arc<Face>, CreateError>>;
 
 /// Executes one command and replies, at once or when the connection is established.
-pub(super) fn create(shared: &Rc<Shared>, uri: FaceUri, local_uri: Option<&FaceUri>, update: FaceUpdate, reply: Reply) {
+pub(super) fn create(
+    shared: &Rc<ServiceState>,
+    uri: FaceUri,
+    local_uri: Option<&FaceUri>,
+    update: FaceUpdate,
+    reply: Reply,
+) {
     let is_permanent = update.persistency == Some(FacePersistency::Permanent);
     // Sending a reply fails only if the receiver has stopped waiting for it.
     match check(shared, uri, local_uri, &update) {
@@ -48,7 +54,7 @@ enum Wanted {
 }
 
 fn check(
-    shared: &Shared,
+    shared: &ServiceState,
     uri: FaceUri,
     local_uri: Option<&FaceUri>,
     update: &FaceUpdate,
@@ -117,7 +123,7 @@ fn check(
 
 /// Returns an error if a face to `remote` exists. If there are several, the error names one that is not on-demand, if
 /// possible.
-pub(super) fn refuse_second(shared: &Shared, remote: &FaceUri) -> Result<(), CreateError> {
+pub(super) fn refuse_second(shared: &ServiceState, remote: &FaceUri) -> Result<(), CreateError> {
     let is_on_demand = |face: &Arc<Face>| face.persistency() == FacePersistency::OnDemand;
     match shared.table.find_by_remote(remote).into_iter().min_by_key(is_on_demand) {
         Some(face) => Err(CreateError::Exists(face)),
@@ -126,7 +132,7 @@ pub(super) fn refuse_second(shared: &Shared, remote: &FaceUri) -> Result<(), Cre
 }
 
 /// Creates a face to `peer` on the channel that reaches it, or with a socket of its own.
-fn create_udp(shared: &Rc<Shared>, peer: SocketAddr, update: &FaceUpdate) -> Result<Arc<Face>, CreateError> {
+fn create_udp(shared: &Rc<ServiceState>, peer: SocketAddr, update: &FaceUpdate) -> Result<Arc<Face>, CreateError> {
     let family = if peer.is_ipv4() { "IPv4" } else { "IPv6" };
     let channels = shared.channels.borrow();
     let mut fitting = channels.iter().filter(|channel| channel.local.is_ipv4() == peer.is_ipv4()).peekable();
@@ -159,10 +165,10 @@ fn create_udp(shared: &Rc<Shared>, peer: SocketAddr, update: &FaceUpdate) -> Res
 
 /// Runs `attempt`. If an attempt for the same URI is in progress, waits for its outcome instead.
 fn connect(
-    shared: &Rc<Shared>,
+    shared: &Rc<ServiceState>,
     uri: FaceUri,
     reply: Reply,
-    attempt: impl AsyncFnOnce(Rc<Shared>) -> Result<Arc<Face>, CreateError> + 'static,
+    attempt: impl AsyncFnOnce(Rc<ServiceState>) -> Result<Arc<Face>, CreateError> + 'static,
 ) {
     if let Some(waiting) = shared.connecting.borrow_mut().get_mut(&uri) {
         waiting.push(reply);

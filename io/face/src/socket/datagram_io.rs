@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_drops_is_found_out() {
+    fn drops_of_the_kernel_are_counted() {
         let (left, _) = socket(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let (right, right_address) = socket(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         right.set_recv_buffer_size(1).expect("the smallest buffer can be set");

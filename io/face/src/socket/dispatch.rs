@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::task::{coop, yield_now};
 
-use super::shared::{Link, Shared, SocketFace};
+use super::shared::{Link, ServiceState, SocketFace};
 use super::{stream, udp};
 use crate::counters::LinkDrop;
 use crate::ring::Frame;
@@ -16,7 +16,7 @@ const BURST: usize = 1024;
 const BURSTS: usize = 8;
 
 /// Serves the ring from the worker as long as the service runs.
-pub(super) async fn run(shared: Rc<Shared>) {
+pub(super) async fn run(shared: Rc<ServiceState>) {
     let ring = Arc::clone(&shared.from_worker);
     let mut frames = Vec::with_capacity(BURST);
     let mut dirty = Vec::new();
@@ -52,7 +52,7 @@ pub(super) async fn run(shared: Rc<Shared>) {
     }
 }
 
-fn queue(shared: &Rc<Shared>, frame: Frame, dirty: &mut Vec<Rc<SocketFace>>) {
+fn queue(shared: &Rc<ServiceState>, frame: Frame, dirty: &mut Vec<Rc<SocketFace>>) {
     let Some(entry) = shared.face(frame.face) else {
         // The face was closed while the frame was in the ring.
         return shared.table.link_drops().add(LinkDrop::LinkDown, 1);
@@ -72,7 +72,7 @@ fn queue(shared: &Rc<Shared>, frame: Frame, dirty: &mut Vec<Rc<SocketFace>>) {
     }
 }
 
-fn flush(shared: &Rc<Shared>, entry: &Rc<SocketFace>) {
+fn flush(shared: &Rc<ServiceState>, entry: &Rc<SocketFace>) {
     entry.dirty.set(false);
     match &entry.link {
         Link::Stream(link) => stream::flush(shared, entry, link),

@@ -29,13 +29,13 @@ use super::host::{Dependence, Host};
 use super::interfaces::{Changes, RETRY, SETTLING};
 use super::listen::{any_of_family, is_own_address};
 use super::mtu;
-use super::shared::{Link, Shared, SocketFace};
+use super::shared::{Link, ServiceState, SocketFace};
 use super::udp::{Channel, DatagramLink};
 use crate::registry::FacePersistency;
 use crate::uri::FaceUri;
 
 /// Follows the changes of this host as long as the service runs.
-pub(super) async fn follow(shared: Rc<Shared>) {
+pub(super) async fn follow(shared: Rc<ServiceState>) {
     let changes = Changes::subscribe("faces over Internet sockets").await;
     let mut awaited = shared.listened_on.clone();
     awaited.retain(|(_, address)| !is_own_address(*address));
@@ -63,7 +63,7 @@ pub(super) async fn follow(shared: Rc<Shared>) {
 }
 
 /// Updates for every face whether a link carries its packets.
-fn follow_links(shared: &Shared) {
+fn follow_links(shared: &ServiceState) {
     let mut host = Host::now();
     for entry in shared.entries() {
         note_link(shared, &mut host, &entry);
@@ -71,7 +71,7 @@ fn follow_links(shared: &Shared) {
 }
 
 /// Updates whether a link carries the packets of a face; returns `false` if none does.
-fn note_link(shared: &Shared, host: &mut Host, entry: &SocketFace) -> bool {
+fn note_link(shared: &ServiceState, host: &mut Host, entry: &SocketFace) -> bool {
     let face = &entry.face;
     let dependence = Dependence::of(face.persistency(), face.remote_uri(), &face.local_uri());
     let has_way = host.carries(&dependence);
@@ -83,7 +83,7 @@ fn note_link(shared: &Shared, host: &mut Host, entry: &SocketFace) -> bool {
 
 /// Moves, disconnects or closes each face according to the present addresses, and updates its link state. Returns
 /// `false` if a face has no source address or no route.
-fn follow_all(shared: &Rc<Shared>) -> bool {
+fn follow_all(shared: &Rc<ServiceState>) -> bool {
     let mut host = Host::now();
     let mut is_complete = true;
     for entry in shared.entries() {
@@ -121,7 +121,7 @@ fn end_dead_connection(host: &mut Host, entry: &SocketFace) {
 }
 
 /// Moves a UDP face if necessary; returns `false` if it has no source address.
-fn follow_datagrams(shared: &Rc<Shared>, host: &mut Host, entry: &Rc<SocketFace>, link: &DatagramLink) -> bool {
+fn follow_datagrams(shared: &Rc<ServiceState>, host: &mut Host, entry: &Rc<SocketFace>, link: &DatagramLink) -> bool {
     let current = link.peer().map(|peer| peer.path.local);
     let is_usable = current.is_some_and(|local| host.has(local));
     if is_usable && link.is_chosen_by_peer.get() {
@@ -161,7 +161,7 @@ fn follow_datagrams(shared: &Rc<Shared>, host: &mut Host, entry: &Rc<SocketFace>
 
 /// Returns the channel that reaches `remote` now, and the source address.
 fn choose(
-    shared: &Shared,
+    shared: &ServiceState,
     host: &mut Host,
     link: &DatagramLink,
     remote: SocketAddr,
@@ -183,7 +183,7 @@ fn choose(
     if host.has(local) { Ok((channel, local)) } else { Err(io::ErrorKind::AddrNotAvailable.into()) }
 }
 
-fn move_to(shared: &Rc<Shared>, entry: &Rc<SocketFace>, link: &DatagramLink, channel: Rc<Channel>, path: Path) {
+fn move_to(shared: &Rc<ServiceState>, entry: &Rc<SocketFace>, link: &DatagramLink, channel: Rc<Channel>, path: Path) {
     let face = &entry.face;
     if let Some(other) = channel.face_at(&path) {
         if other.persistency() != FacePersistency::OnDemand {

@@ -14,7 +14,7 @@ use tokio::task::{spawn_local, yield_now};
 
 use super::datagram_io::{BATCH, DatagramIo, kernel_drops};
 use super::datagram_path::{Path, Source};
-use super::shared::Shared;
+use super::shared::ServiceState;
 use super::udp::Channel;
 use super::watch::{Read, Watched};
 use super::{reachability, standing};
@@ -55,7 +55,7 @@ impl Inlet {
     fn poll_receive(
         &self,
         cx: &mut Context<'_>,
-        shared: &Shared,
+        shared: &ServiceState,
         mut accept: impl FnMut(Path, &[u8]),
     ) -> Poll<io::Result<bool>> {
         let mut memory = shared.datagram_memory.borrow_mut();
@@ -70,7 +70,7 @@ impl Inlet {
 
     /// Schedules a read of the kernel's drop counter, unless one is scheduled. Only traffic schedules it, so an idle
     /// socket does not wake the thread.
-    fn look_for_drops_later(self: &Rc<Self>, shared: &Rc<Shared>) {
+    fn look_for_drops_later(self: &Rc<Self>, shared: &Rc<ServiceState>) {
         if !self.looks_later.replace(true) {
             let (inlet, shared) = (Rc::clone(self), Rc::clone(shared));
             spawn_local(async move {
@@ -97,7 +97,7 @@ impl Inlet {
 
 /// Receives from `inlet` for `channel` as long as both exist, and handles ICMP errors about datagrams that were sent. A
 /// datagram is assigned to a face by its path, whichever socket received it.
-pub(super) async fn receive(shared: Rc<Shared>, channel: Rc<Channel>, inlet: Rc<Inlet>) {
+pub(super) async fn receive(shared: Rc<ServiceState>, channel: Rc<Channel>, inlet: Rc<Inlet>) {
     tokio::select! {
         biased;
         () = receive_datagrams(&shared, &channel, &inlet) => {}
@@ -105,7 +105,7 @@ pub(super) async fn receive(shared: Rc<Shared>, channel: Rc<Channel>, inlet: Rc<
     }
 }
 
-async fn receive_datagrams(shared: &Rc<Shared>, channel: &Rc<Channel>, inlet: &Rc<Inlet>) {
+async fn receive_datagrams(shared: &Rc<ServiceState>, channel: &Rc<Channel>, inlet: &Rc<Inlet>) {
     loop {
         let accept = |path, datagram: &[u8]| channel.accept(shared, path, datagram);
         let received = poll_fn(|cx| inlet.poll_receive(cx, shared, accept)).await;

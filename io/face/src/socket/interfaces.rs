@@ -60,7 +60,7 @@ pub(super) fn interfaces() -> io::Result<Vec<Interface>> {
 /// Notifies that interfaces or their addresses may have changed.
 #[derive(Debug)]
 pub(super) struct Changes {
-    news: Watched,
+    events: Watched,
 }
 
 impl Changes {
@@ -77,9 +77,9 @@ impl Changes {
 
     fn open() -> io::Result<Changes> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        let news = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
-        bind(news.as_raw_fd(), &NetlinkAddr::new(0, NEWS))?;
-        Ok(Changes { news: Watched::new(news)? })
+        let events = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
+        bind(events.as_raw_fd(), &NetlinkAddr::new(0, NEWS))?;
+        Ok(Changes { events: Watched::new(events)? })
     }
 
     /// Waits for the next changes; several at once count as one. If the notifications cannot be read, waits [`RETRY`]
@@ -93,7 +93,7 @@ impl Changes {
 
     async fn read(&self) -> io::Result<()> {
         poll_fn(|cx| {
-            self.news.poll_read(cx, |descriptor| {
+            self.events.poll_read(cx, |descriptor| {
                 let mut message = [0; MESSAGE_BYTES];
                 let mut changed = false;
                 loop {

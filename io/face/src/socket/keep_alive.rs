@@ -7,7 +7,7 @@ use std::time::Duration;
 use namehop_wire::tlv::types::LP_PACKET;
 use tokio::time::sleep;
 
-use super::shared::{Link, Shared, SocketFace};
+use super::shared::{Link, ServiceState, SocketFace};
 use super::udp;
 use crate::registry::FaceFlags;
 
@@ -15,7 +15,7 @@ use crate::registry::FaceFlags;
 const IDLE: [u8; 2] = [LP_PACKET as u8, 0];
 
 /// Sends keep-alives as long as the service runs.
-pub(super) async fn run(shared: Rc<Shared>) {
+pub(super) async fn run(shared: Rc<ServiceState>) {
     let interval = Duration::from_millis(shared.config.keep_alive_ms.max(1));
     loop {
         sleep(interval).await;
@@ -29,7 +29,7 @@ pub(super) async fn run(shared: Rc<Shared>) {
 
 /// Sends a link-layer frame to the peer of a UDP face. Does nothing if the face has no local address or its send queue
 /// is full.
-pub(super) fn send(shared: &Rc<Shared>, entry: &SocketFace, frame: &[u8]) {
+pub(super) fn send(shared: &Rc<ServiceState>, entry: &SocketFace, frame: &[u8]) {
     let Link::Datagram(link) = &entry.link else { return };
     if let Some(buffer) = shared.buffer_of(frame)
         && link.queue(buffer).is_ok()

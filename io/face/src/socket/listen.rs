@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_computer_without_ipv6_listens_on_ipv4_only() {
+    fn a_host_without_ipv6_listens_on_ipv4_only() {
         use nix::errno::Errno;
         let open = |address: &str, errno: Errno| {
             let address = address.parse().expect("address");

@@ -68,7 +68,7 @@ use crate::uri::FaceUri;
 use connection::InternetListener;
 pub(crate) use framing::is_worth_a_face;
 use listen::Bound;
-use shared::Shared;
+use shared::ServiceState;
 
 pub use config::{
     MulticastConfig, MulticastInterfaces, NDN_MULTICAST_V4, NDN_MULTICAST_V6, SocketConfig, UnixListenerConfig,
@@ -202,7 +202,7 @@ impl SocketService {
             .into_iter()
             .flat_map(|(protocol, bound)| bound.iter().map(move |bound| (protocol, bound.local)))
             .collect();
-        let shared = Rc::new(Shared::new(
+        let shared = Rc::new(ServiceState::new(
             self.config,
             self.pool,
             self.faces,
@@ -270,7 +270,7 @@ struct Listeners {
 
 impl Listeners {
     /// Starts to listen, on Unix sockets last: when their files exist, all other listeners work.
-    fn open(self, shared: &Rc<Shared>, tasks: &mut JoinSet<()>) -> Result<(), ListenError> {
+    fn open(self, shared: &Rc<ServiceState>, tasks: &mut JoinSet<()>) -> Result<(), ListenError> {
         let listening = |protocol, bound: Bound, loopback_is_local| {
             let listening =
                 bound.listen(shared.config.backlog).and_then(|()| TcpListener::from_std(bound.socket.into()));

@@ -15,7 +15,7 @@ use socket2::{Protocol, Socket, Type};
 use super::FaceEvent;
 use super::datagram_path::Path;
 use super::listen::internet_socket;
-use super::shared::Shared;
+use super::shared::ServiceState;
 use super::udp::{Channel, Peer};
 use crate::encapsulation::udp_header_bytes;
 
@@ -56,7 +56,7 @@ pub(super) fn refuse_fragments(socket: &Socket, is_v4: bool) {
 }
 
 /// Returns the largest NDN frame on this path in bytes: as configured, or as the route allows.
-pub(super) fn of_path(shared: &Shared, path: &Path) -> usize {
+pub(super) fn of_path(shared: &ServiceState, path: &Path) -> usize {
     let of_route = || of_route(path).ok().map(|bytes| bytes.saturating_sub(udp_header_bytes(path.remote.ip())));
     // The face clamps larger values to the largest packet.
     shared.config.datagram_mtu_bytes.or_else(of_route).unwrap_or(usize::MAX)
@@ -77,7 +77,7 @@ fn of_route(path: &Path) -> io::Result<usize> {
 }
 
 /// Looks up the MTU of a peer's path again, and announces a change.
-pub(super) fn renew(shared: &Shared, peer: &Peer) {
+pub(super) fn renew(shared: &ServiceState, peer: &Peer) {
     let bytes = of_path(shared, &peer.path);
     if peer.face.set_link_mtu_bytes(bytes) {
         tracing::debug!(
@@ -91,7 +91,7 @@ pub(super) fn renew(shared: &Shared, peer: &Peer) {
 }
 
 /// Calls [`renew`] for each peer of a channel to which a datagram was refused as too long.
-pub(super) fn renew_refused(shared: &Shared, channel: &Channel) {
+pub(super) fn renew_refused(shared: &ServiceState, channel: &Channel) {
     for peer in channel.take_refused() {
         renew(shared, &peer);
     }

@@ -19,7 +19,7 @@ use super::datagram_path::Path;
 use super::error::ListenError;
 use super::interfaces::{Changes, Interface, RETRY, SETTLING, interfaces};
 use super::listen::{internet_socket, size_buffers};
-use super::shared::{Link, Shared};
+use super::shared::{Link, ServiceState};
 use super::udp::{self, Audience, Channel};
 use crate::registry::{FacePersistency, FaceUpdate};
 use crate::uri::{FaceUri, IpFamily};
@@ -169,14 +169,14 @@ struct Membership {
 
 /// The faces of all joined groups; they follow the interfaces.
 pub(super) struct Memberships {
-    shared: Rc<Shared>,
+    shared: Rc<ServiceState>,
     all: Vec<Membership>,
     receivers: JoinSet<()>,
 }
 
 impl Memberships {
     /// Creates the faces of the groups joined at the start.
-    pub(super) fn open(shared: &Rc<Shared>, joined: Vec<Joined>) -> io::Result<Self> {
+    pub(super) fn open(shared: &Rc<ServiceState>, joined: Vec<Joined>) -> io::Result<Self> {
         let mut memberships = Memberships { shared: Rc::clone(shared), all: Vec::new(), receivers: JoinSet::new() };
         for one in joined {
             memberships.add(one)?;
@@ -269,7 +269,7 @@ impl Memberships {
 
 impl Membership {
     /// Takes the face down, because its interface is gone. The face stays.
-    fn leave(&mut self, shared: &Shared) {
+    fn leave(&mut self, shared: &ServiceState) {
         self.bound_to = None;
         self.receiving.abort();
         let Some(entry) = shared.face(self.face) else { return };
@@ -281,7 +281,7 @@ impl Membership {
     }
 
     /// Brings the face up again over a new socket, because its interface is back.
-    fn rejoin(&mut self, shared: &Rc<Shared>, joined: Joined, receivers: &mut JoinSet<()>) -> io::Result<()> {
+    fn rejoin(&mut self, shared: &Rc<ServiceState>, joined: Joined, receivers: &mut JoinSet<()>) -> io::Result<()> {
         // A face that was destroyed on command stays destroyed.
         let Some(entry) = shared.face(self.face) else { return Ok(()) };
         let Link::Datagram(link) = &entry.link else { return Ok(()) };

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_this_computer_and_programs_that_are_no_browsers_are_allowed() {
+    fn pages_of_this_host_and_programs_other_than_browsers_are_allowed() {
         assert!(allows(&[], &[]));
         for origin in [
             "http://localhost",

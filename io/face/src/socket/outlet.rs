@@ -15,7 +15,7 @@ use nix::errno::Errno;
 
 use super::datagram_path::Source;
 use super::reachability;
-use super::shared::{Shared, note_queue};
+use super::shared::{ServiceState, note_queue};
 use super::udp::{Channel, Peer};
 use crate::counters::LinkDrop;
 
@@ -126,7 +126,7 @@ impl Outlets {
 
     /// Sends the queued datagrams on `channel`, to which the outlets belong; returns `false` if the kernel takes no
     /// more for now.
-    pub(super) fn send(&self, shared: &Rc<Shared>, channel: &Channel) -> bool {
+    pub(super) fn send(&self, shared: &Rc<ServiceState>, channel: &Channel) -> bool {
         let mut busy = self.busy.borrow_mut();
         while let Some(outlet) = busy.pop_front() {
             let has_room = self.send_batch(shared, channel, &outlet);
@@ -141,7 +141,7 @@ impl Outlets {
     }
 
     /// Sends one batch of an outlet; returns `false` if the kernel takes no more for now.
-    fn send_batch(&self, shared: &Rc<Shared>, channel: &Channel, outlet: &Outlet) -> bool {
+    fn send_batch(&self, shared: &Rc<ServiceState>, channel: &Channel, outlet: &Outlet) -> bool {
         let mut waiting = outlet.waiting.borrow_mut();
         let batch = waiting.iter().map(|one| (&one.peer.destination, one.buffer.bytes()));
         let (done, failure) = match channel.inlet.send(outlet.source.as_ref(), batch) {

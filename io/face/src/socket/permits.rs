@@ -3,9 +3,9 @@
 //! Each face holds a permit; a WebSocket connection holds one from the start of its handshake. Anyone who can send a
 //! datagram or open a connection requests one. Some permits are reserved for applications on this host and for faces
 //! created by configuration or command. So the router can be used and inspected under any load from the network. The
-//! others are for strangers, that is, unsolicited peers on other hosts. Half of them are for peers that send datagrams,
-//! where addresses may be forged, and half for peers that connect. When strangers hold all their permits, a new one
-//! evicts one that is idle: see [`strangers`](crate::strangers).
+//! others are for unsolicited peers on other hosts. Half of them are for peers that send datagrams,
+//! where addresses may be forged, and half for peers that connect. When unsolicited peers hold all their permits, a new
+//! one evicts one that is idle: see [`unsolicited`](crate::unsolicited).
 
 mod request;
 
@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
 
 use super::config::SocketConfig;
-use crate::registry::{Face, FacePersistency, places_of_strangers};
-use crate::strangers::{Occupant, Place, Strangers};
+use crate::registry::{Face, FacePersistency, max_unsolicited_faces};
+use crate::unsolicited::{Occupant, SlotHandle, UnsolicitedPeers};
 
 pub(super) use request::{Activity, PermitRequest, Transport};
 
@@ -35,13 +35,13 @@ pub(super) enum Holder {
 
 /// An unsolicited peer that holds a permit.
 #[derive(Debug)]
-struct Stranger {
+struct PermitOwner {
     transport: Transport,
     holder: Holder,
     activity: Rc<Activity>,
 }
 
-impl Occupant for Stranger {
+impl Occupant for PermitOwner {
     fn is_known(&self) -> bool {
         matches!(&self.holder, Holder::Face(face) if face.persistency() != FacePersistency::OnDemand)
     }
@@ -56,7 +56,7 @@ impl Occupant for Stranger {
 }
 
 #[derive(Debug)]
-struct State {
+struct PermitState {
     started: Instant,
     limit: usize,
     max_connections: usize,
@@ -64,27 +64,27 @@ struct State {
     taken: usize,
     connections: usize,
     /// One share for each transport.
-    strangers: Strangers<Stranger>,
+    unsolicited: UnsolicitedPeers<PermitOwner>,
 }
 
 /// All permits of the socket service.
 #[derive(Debug)]
-pub(super) struct Permits(RefCell<State>);
+pub(super) struct Permits(RefCell<PermitState>);
 
 impl Permits {
     /// Creates the configured number of permits, all free.
     pub(super) fn new(config: &SocketConfig) -> Rc<Permits> {
-        let limit = config.max_faces.saturating_sub(config.max_strangers_on_ports);
-        let strangers = places_of_strangers(config.max_faces).saturating_sub(config.max_strangers_on_ports);
-        let limits = [strangers - strangers / 2, (strangers / 2).min(config.max_connections / 2)];
-        Rc::new(Permits(RefCell::new(State {
+        let limit = config.max_faces.saturating_sub(config.max_unsolicited_on_ports);
+        let unsolicited = max_unsolicited_faces(config.max_faces).saturating_sub(config.max_unsolicited_on_ports);
+        let limits = [unsolicited - unsolicited / 2, (unsolicited / 2).min(config.max_connections / 2)];
+        Rc::new(Permits(RefCell::new(PermitState {
             started: Instant::now(),
             limit,
             max_connections: config.max_connections,
             silence: Duration::from_millis(config.silent_timeout_ms),
             taken: 0,
             connections: 0,
-            strangers: Strangers::new(&limits, config.strangers_per_address),
+            unsolicited: UnsolicitedPeers::new(&limits, config.max_unsolicited_per_address),
         })))
     }
 
@@ -95,13 +95,13 @@ impl Permits {
             return None;
         }
         let (transport, activity) = (request.transport, Rc::new(Activity::default()));
-        let place = request.stranger.map(|origin| {
-            let stranger = Stranger { transport, holder: Holder::Unknown, activity: Rc::clone(&activity) };
-            state.strangers.enter(transport as usize, Some(origin), stranger)
+        let slot = request.unsolicited.map(|origin| {
+            let unsolicited = PermitOwner { transport, holder: Holder::Unknown, activity: Rc::clone(&activity) };
+            state.unsolicited.enter(transport as usize, Some(origin), unsolicited)
         });
         state.taken += 1;
         state.connections += usize::from(transport == Transport::Connection);
-        Some(Permit { permits: Rc::clone(self), transport, place, activity })
+        Some(Permit { permits: Rc::clone(self), transport, slot, activity })
     }
 
     /// Whether a permit is free for `request`.
@@ -109,41 +109,41 @@ impl Permits {
         self.0.borrow().has_room(request)
     }
 
-    /// Evicts a stranger so that a permit becomes free for `request`; the caller closes the returned holder. Returns
-    /// `None` if no stranger has to lose its permit.
+    /// Evicts an unsolicited peer so that a permit becomes free for `request`; the caller closes the returned holder.
+    /// Returns `None` if no unsolicited peer has to lose its permit.
     pub(super) fn take_back(&self, request: &PermitRequest) -> Option<Holder> {
         let mut state = self.0.borrow_mut();
         let since_start = state.started.elapsed();
         state.take_back(request, since_start)
     }
 
-    /// Evicts the connection of a stranger because file descriptors have run out; the caller closes the returned
-    /// holder.
+    /// Evicts the connection of an unsolicited peer because file descriptors have run out; the caller closes the
+    /// returned holder.
     pub(super) fn take_back_connection(&self) -> Option<Holder> {
         let mut state = self.0.borrow_mut();
-        let stranger = state.strangers.evict_idle_longest(Transport::Connection as usize)?;
-        Some(state.end(stranger))
+        let unsolicited = state.unsolicited.evict_idle_longest(Transport::Connection as usize)?;
+        Some(state.end(unsolicited))
     }
 
-    /// If strangers hold more than half of their connections, evicts one that is older than `silent_timeout_ms` and has
-    /// never sent a packet.
+    /// If unsolicited peers hold more than half of their connections, evicts one that is older than `silent_timeout_ms`
+    /// and has never sent a packet.
     pub(super) fn take_back_silent(&self, now: Instant) -> Option<Holder> {
         let mut state = self.0.borrow_mut();
         let silence = state.silence;
-        let stranger = state.strangers.evict_silent(Transport::Connection as usize, now, silence)?;
-        Some(state.end(stranger))
+        let unsolicited = state.unsolicited.evict_silent(Transport::Connection as usize, now, silence)?;
+        Some(state.end(unsolicited))
     }
 }
 
-impl State {
+impl PermitState {
     fn is_full(&self, transport: Transport) -> bool {
         self.taken >= self.limit || (transport == Transport::Connection && self.connections >= self.max_connections)
     }
 
     fn has_room(&self, request: &PermitRequest) -> bool {
-        let has_place =
-            request.stranger.is_none() || self.strangers.has_room(request.transport as usize, request.stranger);
-        has_place && !self.is_full(request.transport)
+        let has_slot =
+            request.unsolicited.is_none() || self.unsolicited.has_room(request.transport as usize, request.unsolicited);
+        has_slot && !self.is_full(request.transport)
     }
 
     fn give_back(&mut self, transport: Transport) {
@@ -151,27 +151,27 @@ impl State {
         self.connections -= usize::from(transport == Transport::Connection);
     }
 
-    /// Frees the permit of a stranger that has been removed from the lists.
-    fn end(&mut self, stranger: Stranger) -> Holder {
-        stranger.activity.end();
-        self.give_back(stranger.transport);
-        stranger.holder
+    /// Frees the permit of an unsolicited peer that has been removed from the lists.
+    fn end(&mut self, unsolicited: PermitOwner) -> Holder {
+        unsolicited.activity.end();
+        self.give_back(unsolicited.transport);
+        unsolicited.holder
     }
 
     fn take_back(&mut self, request: &PermitRequest, since_start: Duration) -> Option<Holder> {
-        let stranger = match request.stranger {
-            Some(origin) => self.strangers.evict_for(request.transport as usize, Some(origin), since_start),
+        let unsolicited = match request.unsolicited {
+            Some(origin) => self.unsolicited.evict_for(request.transport as usize, Some(origin), since_start),
             None => {
-                // A configured peer or an application may evict any number of strangers.
+                // A configured peer or an application may evict any number of unsolicited peers.
                 let [datagrams, connections] = [Transport::Datagram, Transport::Connection]
-                    .map(|transport| self.strangers.len(transport as usize));
+                    .map(|transport| self.unsolicited.len(transport as usize));
                 let helps = request.transport == Transport::Datagram || self.connections < self.max_connections;
                 let of_datagrams = helps && datagrams > connections;
                 let transport = if of_datagrams { Transport::Datagram } else { Transport::Connection };
-                self.strangers.evict_idle_longest(transport as usize)
+                self.unsolicited.evict_idle_longest(transport as usize)
             }
         }?;
-        Some(self.end(stranger))
+        Some(self.end(unsolicited))
     }
 }
 
@@ -180,8 +180,8 @@ impl State {
 pub(super) struct Permit {
     permits: Rc<Permits>,
     transport: Transport,
-    /// The stranger's entry; `None` for a configured peer or an application.
-    place: Option<Place>,
+    /// The peer's entry; `None` for a configured peer or an application.
+    slot: Option<SlotHandle>,
     activity: Rc<Activity>,
 }
 
@@ -193,9 +193,9 @@ impl Permit {
 
     /// Sets the holder, which has to be closed when the permit is evicted.
     pub(super) fn set_holder(&self, holder: Holder) {
-        let Some(place) = self.place else { return };
-        if let Some(stranger) = self.permits.0.borrow_mut().strangers.get_mut(place) {
-            stranger.holder = holder;
+        let Some(slot) = self.slot else { return };
+        if let Some(unsolicited) = self.permits.0.borrow_mut().unsolicited.get_mut(slot) {
+            unsolicited.holder = holder;
         }
     }
 }
@@ -203,11 +203,11 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut state = self.permits.0.borrow_mut();
-        match self.place.and_then(|place| state.strangers.leave(place)) {
-            Some(stranger) => drop(state.end(stranger)),
+        match self.slot.and_then(|slot| state.unsolicited.leave(slot)) {
+            Some(unsolicited) => drop(state.end(unsolicited)),
             // The permit was evicted and freed.
             None if self.activity.has_ended() => {}
-            // A configured peer or an application, perhaps one that was a stranger.
+            // A configured peer or an application, perhaps one that was an unsolicited peer.
             None => state.give_back(self.transport),
         }
     }

@@ -30,7 +30,7 @@ use tokio::time::{Instant, sleep_until};
 use super::datagram_io::to_std;
 use super::inlet::Inlet;
 use super::keep_alive;
-use super::shared::{Link, Shared, SocketFace};
+use super::shared::{Link, ServiceState, SocketFace};
 use super::silence::QUESTION;
 use super::udp::{Channel, Peer};
 use crate::registry::FacePersistency;
@@ -79,7 +79,7 @@ pub(super) fn subscribe(socket: &Socket) {
 }
 
 /// Handles the errors of a socket as long as it is in use.
-pub(super) async fn follow(shared: &Rc<Shared>, channel: &Channel, inlet: &Inlet) {
+pub(super) async fn follow(shared: &Rc<ServiceState>, channel: &Channel, inlet: &Inlet) {
     while inlet.socket.next_error().await.is_ok() {
         take_errors(shared, channel, inlet);
     }
@@ -89,7 +89,7 @@ pub(super) async fn follow(shared: &Rc<Shared>, channel: &Channel, inlet: &Inlet
 
 /// Reads the error queue of the socket. Returns whether any error came from the network; then the error that a call on
 /// the socket has just returned does not concern its own datagram.
-pub(super) fn take_errors(shared: &Rc<Shared>, channel: &Channel, inlet: &Inlet) -> bool {
+pub(super) fn take_errors(shared: &Rc<ServiceState>, channel: &Channel, inlet: &Inlet) -> bool {
     let mut any = false;
     while let Ok((destination, error)) = next_error(&inlet.socket) {
         let Some(error) = error else { continue };
@@ -140,7 +140,7 @@ pub(super) fn is_unreachable_by(error: &io::Error) -> bool {
 }
 
 /// Takes the face of a peer down because a datagram was refused.
-pub(super) fn note_unreachable(shared: &Rc<Shared>, peer: &Rc<Peer>, error: impl std::fmt::Display) {
+pub(super) fn note_unreachable(shared: &Rc<ServiceState>, peer: &Rc<Peer>, error: impl std::fmt::Display) {
     let now = Instant::now();
     if peer.reachability.trusted_until.get().is_some_and(|until| now < until) {
         return;
@@ -151,11 +151,11 @@ pub(super) fn note_unreachable(shared: &Rc<Shared>, peer: &Rc<Peer>, error: impl
 }
 
 /// Takes the face of a peer down because the peer has stopped answering.
-pub(super) fn note_silent(shared: &Rc<Shared>, peer: &Rc<Peer>) {
+pub(super) fn note_silent(shared: &Rc<ServiceState>, peer: &Rc<Peer>) {
     take_down(shared, peer, Down::Silent, &"the peer does not reply");
 }
 
-fn take_down(shared: &Rc<Shared>, peer: &Rc<Peer>, down: Down, reason: &dyn std::fmt::Display) {
+fn take_down(shared: &Rc<ServiceState>, peer: &Rc<Peer>, down: Down, reason: &dyn std::fmt::Display) {
     if peer.reachability.down.replace(Some(down)).is_none() {
         tracing::debug!(face = %peer.face.id(), remote = %peer.face.remote_uri(), %reason, "peer is unreachable");
         shared.set_up(&peer.face, false);
@@ -164,7 +164,7 @@ fn take_down(shared: &Rc<Shared>, peer: &Rc<Peer>, down: Down, reason: &dyn std:
 }
 
 /// Probes a peer until it can be reached, or until its face has another peer.
-async fn probe(shared: Rc<Shared>, peer: Rc<Peer>) {
+async fn probe(shared: Rc<ServiceState>, peer: Rc<Peer>) {
     loop {
         let next = Instant::now() + PROBE_INTERVAL;
         sleep_until(next).await;
@@ -181,12 +181,12 @@ async fn probe(shared: Rc<Shared>, peer: Rc<Peer>) {
 
 /// Brings the face of a peer up again, because a packet of the peer has arrived.
 #[cold]
-pub(super) fn note_reachable(shared: &Shared, peer: &Peer) {
+pub(super) fn note_reachable(shared: &ServiceState, peer: &Peer) {
     peer.reachability.trusted_until.set(Some(Instant::now() + TRUSTED));
     take_up(shared, peer);
 }
 
-fn take_up(shared: &Shared, peer: &Peer) {
+fn take_up(shared: &ServiceState, peer: &Peer) {
     peer.reachability.down.set(None);
     if entry_of(shared, peer).is_some() {
         shared.set_up(&peer.face, true);
@@ -195,7 +195,7 @@ fn take_up(shared: &Shared, peer: &Peer) {
 
 /// Returns the entry of a peer's face; `None` if the face was closed, has lost its local address, or has moved to
 /// another one.
-fn entry_of(shared: &Shared, peer: &Peer) -> Option<Rc<SocketFace>> {
+fn entry_of(shared: &ServiceState, peer: &Peer) -> Option<Rc<SocketFace>> {
     let entry = shared.face(peer.face_id())?;
     let Link::Datagram(link) = &entry.link else { return None };
     let is_current = link.peer().is_some_and(|current| std::ptr::eq(&*current, peer));

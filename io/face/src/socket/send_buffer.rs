@@ -25,25 +25,25 @@ const FLOOR_BYTES: usize = 16 * 1024;
 pub(super) struct SendBudget {
     limit_bytes: usize,
     all_bytes: Cell<usize>,
-    strangers_bytes: Cell<usize>,
+    unsolicited_bytes: Cell<usize>,
 }
 
 impl SendBudget {
     /// Creates an unused budget of `limit_bytes`.
     pub(super) fn new(limit_bytes: usize) -> Rc<SendBudget> {
-        Rc::new(SendBudget { limit_bytes, all_bytes: Cell::new(0), strangers_bytes: Cell::new(0) })
+        Rc::new(SendBudget { limit_bytes, all_bytes: Cell::new(0), unsolicited_bytes: Cell::new(0) })
     }
 
     /// Opens the account of a new queue.
-    pub(super) fn account(self: &Rc<Self>, is_stranger: bool) -> Account {
-        Account { budget: Rc::clone(self), is_stranger, held_bytes: Cell::new(0) }
+    pub(super) fn account(self: &Rc<Self>, is_unsolicited: bool) -> Account {
+        Account { budget: Rc::clone(self), is_unsolicited, held_bytes: Cell::new(0) }
     }
 
     /// Returns the bytes that are left for a class.
-    fn left_bytes(&self, is_stranger: bool) -> usize {
+    fn left_bytes(&self, is_unsolicited: bool) -> usize {
         let left = self.limit_bytes.saturating_sub(self.all_bytes.get());
-        let of_strangers = (self.limit_bytes / 2).saturating_sub(self.strangers_bytes.get());
-        if is_stranger { left.min(of_strangers) } else { left }
+        let of_unsolicited = (self.limit_bytes / 2).saturating_sub(self.unsolicited_bytes.get());
+        if is_unsolicited { left.min(of_unsolicited) } else { left }
     }
 }
 
@@ -51,7 +51,7 @@ impl SendBudget {
 #[derive(Debug)]
 pub(super) struct Account {
     budget: Rc<SendBudget>,
-    is_stranger: bool,
+    is_unsolicited: bool,
     held_bytes: Cell<usize>,
 }
 
@@ -61,15 +61,15 @@ impl Account {
     pub(super) fn hold(&self, bytes: usize) -> bool {
         let held = self.held_bytes.get();
         if bytes > held && bytes > FLOOR_BYTES {
-            let left = self.budget.left_bytes(self.is_stranger) + held;
+            let left = self.budget.left_bytes(self.is_unsolicited) + held;
             if bytes > left / 2 {
                 return false;
             }
         }
         let changed = |all: usize| (all + bytes).saturating_sub(held);
         self.budget.all_bytes.set(changed(self.budget.all_bytes.get()));
-        if self.is_stranger {
-            self.budget.strangers_bytes.set(changed(self.budget.strangers_bytes.get()));
+        if self.is_unsolicited {
+            self.budget.unsolicited_bytes.set(changed(self.budget.unsolicited_bytes.get()));
         }
         self.held_bytes.set(bytes);
         true
@@ -77,8 +77,8 @@ impl Account {
 
     /// Whether less than half of the budget of the class is left, so that idle storage is freed.
     fn is_scarce(&self) -> bool {
-        let whole = if self.is_stranger { self.budget.limit_bytes / 2 } else { self.budget.limit_bytes };
-        self.budget.left_bytes(self.is_stranger) < whole / 2
+        let whole = if self.is_unsolicited { self.budget.limit_bytes / 2 } else { self.budget.limit_bytes };
+        self.budget.left_bytes(self.is_unsolicited) < whole / 2
     }
 }
 

@@ -82,7 +82,7 @@ type Slot = Option<(Rc<SocketFace>, Permit)>;
 pub(super) type Waiting = Vec<oneshot::Sender<Result<Arc<Face>, CreateError>>>;
 
 /// State of the socket service.
-pub(super) struct Shared {
+pub(super) struct ServiceState {
     pub(super) config: SocketConfig,
     pool: BufferPool,
     pub(super) table: Arc<FaceTable>,
@@ -118,7 +118,7 @@ pub(super) struct Shared {
     pub(super) datagram_memory: RefCell<Box<[u8]>>,
 }
 
-impl Shared {
+impl ServiceState {
     pub(super) fn new(
         config: SocketConfig,
         pool: BufferPool,
@@ -128,7 +128,7 @@ impl Shared {
         events: mpsc::UnboundedSender<FaceEvent>,
         listened_on: Vec<(&'static str, SocketAddr)>,
     ) -> Self {
-        Shared {
+        ServiceState {
             permits: Permits::new(&config),
             send_budget: SendBudget::new(config.all_stream_queues_bytes),
             config,
@@ -167,7 +167,7 @@ impl Shared {
 
     /// Opens the account for the send queue of a new face.
     pub(super) fn send_account(&self, params: &FaceParams) -> Account {
-        self.send_budget.account(PermitRequest::of_face(params, Transport::Connection).is_stranger())
+        self.send_budget.account(PermitRequest::of_face(params, Transport::Connection).is_unsolicited())
     }
 
     /// Makes a permit available for `request`, if necessary by evicting an unsolicited peer. Returns `false` if there

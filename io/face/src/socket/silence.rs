@@ -8,7 +8,7 @@ use namehop_wire::lp::KnowsPitTokens;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use super::shared::{Link, Shared, SocketFace};
+use super::shared::{Link, ServiceState, SocketFace};
 use super::{keep_alive, reachability};
 use crate::registry::FacePersistency;
 use crate::silence::{LOOKS, Verdict};
@@ -35,7 +35,7 @@ impl Looks {
 }
 
 /// Checks the UDP peers some time after something was sent, as long as the service runs.
-pub(super) async fn run(shared: Rc<Shared>) {
+pub(super) async fn run(shared: Rc<ServiceState>) {
     let interval = Duration::from_millis(shared.config.blocked_timeout_ms) / LOOKS;
     loop {
         shared.silence_looks.wanted.notified().await;
@@ -52,10 +52,10 @@ pub(super) async fn run(shared: Rc<Shared>) {
 }
 
 /// Checks the peer of a face; returns whether it has to be checked again.
-fn look(shared: &Rc<Shared>, entry: &SocketFace) -> bool {
+fn look(shared: &Rc<ServiceState>, entry: &SocketFace) -> bool {
     let Link::Datagram(link) = &entry.link else { return false };
-    let is_asked = link.channel().is_unicast() && entry.face.persistency() != FacePersistency::OnDemand;
-    let Some(peer) = link.peer().filter(|_| is_asked && entry.face.is_up()) else { return false };
+    let is_watched = link.channel().is_unicast() && entry.face.persistency() != FacePersistency::OnDemand;
+    let Some(peer) = link.peer().filter(|_| is_watched && entry.face.is_up()) else { return false };
     match peer.silence.look() {
         Verdict::Fine => false,
         Verdict::Wait => true,

@@ -22,11 +22,11 @@ use tokio::task::{AbortHandle, spawn_local};
 use super::datagram_path::Path;
 use super::inlet::{self, Inlet};
 use super::listen::{internet_socket, size_buffers};
-use super::shared::Shared;
+use super::shared::ServiceState;
 use super::udp::{Channel, Peer};
 use crate::counters::{FaceCounters, WorkerCounters};
 use crate::registry::FacePersistency;
-use crate::strangers::Origin;
+use crate::unsolicited::Origin;
 
 /// Maximum number of peers of a channel with a queue of their own.
 const MOST: usize = 32;
@@ -85,7 +85,7 @@ impl Standing {
 
 /// Schedules a check of the peers of a channel, unless one is scheduled; the check opens and closes their own sockets.
 /// Called when something was received, so that an idle router is not woken.
-pub(super) fn look_later(shared: &Rc<Shared>, channel: &Rc<Channel>) {
+pub(super) fn look_later(shared: &Rc<ServiceState>, channel: &Rc<Channel>) {
     if channel.is_unicast() && !channel.looks_at_standing.replace(true) {
         let (shared, channel) = (Rc::clone(shared), Rc::clone(channel));
         spawn_local(async move {
@@ -99,8 +99,8 @@ pub(super) fn look_later(shared: &Rc<Shared>, channel: &Rc<Channel>) {
     }
 }
 
-fn look_at_all(shared: &Rc<Shared>, channel: &Rc<Channel>) -> io::Result<()> {
-    let (mut known, mut strangers, mut holders) = (Vec::new(), Vec::new(), Vec::new());
+fn look_at_all(shared: &Rc<ServiceState>, channel: &Rc<Channel>) -> io::Result<()> {
+    let (mut known, mut unsolicited, mut holders) = (Vec::new(), Vec::new(), Vec::new());
     channel.each_peer(|peer| {
         let standing = &peer.standing;
         let is_known = peer.face.persistency() != FacePersistency::OnDemand;
@@ -111,11 +111,11 @@ fn look_at_all(shared: &Rc<Shared>, channel: &Rc<Channel>) -> io::Result<()> {
             holders.push((Rc::clone(peer), is_known));
         } else if is_known && known.len() < MOST {
             known.push(Rc::clone(peer));
-        } else if !is_known && standing.looks.get() >= GOOD && strangers.len() < MOST {
-            strangers.push(Rc::clone(peer));
+        } else if !is_known && standing.looks.get() >= GOOD && unsolicited.len() < MOST {
+            unsolicited.push(Rc::clone(peer));
         }
     });
-    if known.is_empty() && strangers.is_empty() {
+    if known.is_empty() && unsolicited.is_empty() {
         return Ok(());
     }
     let mut of_origin: HashMap<Origin, usize> = HashMap::new();
@@ -127,14 +127,14 @@ fn look_at_all(shared: &Rc<Shared>, channel: &Rc<Channel>) -> io::Result<()> {
     let mut to_displace = holders.iter().filter(|(_, is_known)| !is_known);
     for peer in known {
         if held == MOST {
-            let Some((stranger, _)) = to_displace.next() else { break };
-            stranger.standing.give_up_queue();
+            let Some((unsolicited, _)) = to_displace.next() else { break };
+            unsolicited.standing.give_up_queue();
             held -= 1;
         }
         give_queue(shared, channel, &peer)?;
         held += 1;
     }
-    for peer in strangers {
+    for peer in unsolicited {
         let of_same = of_origin.entry(Origin::of(peer.path.remote)).or_default();
         if held < MOST && *of_same < MOST_PER_ORIGIN {
             give_queue(shared, channel, &peer)?;
@@ -145,7 +145,7 @@ fn look_at_all(shared: &Rc<Shared>, channel: &Rc<Channel>) -> io::Result<()> {
     Ok(())
 }
 
-fn give_queue(shared: &Rc<Shared>, channel: &Rc<Channel>, peer: &Peer) -> io::Result<()> {
+fn give_queue(shared: &Rc<ServiceState>, channel: &Rc<Channel>, peer: &Peer) -> io::Result<()> {
     let inlet = connected(peer.path, shared.config.datagram_kernel_bytes)?;
     let task = spawn_local(inlet::receive(Rc::clone(shared), Rc::clone(channel), inlet));
     peer.standing.set_queue(task.abort_handle());

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use super::connection::{Backoff, Connection, dial};
 use super::framing::{Opening, Stop, cut, drop_reason, packet_ends};
 use super::send_buffer::{Flush, SendBuffer};
-use super::shared::{Link, OpenError, Shared, SocketFace, note_blocked, note_queue};
+use super::shared::{Link, OpenError, ServiceState, SocketFace, note_blocked, note_queue};
 use super::tcp;
 use crate::counters::LinkDrop;
 use crate::log_limit::LogLimit;
@@ -107,7 +107,7 @@ impl StreamLink {
 
 /// Copies a frame to the write queue.
 pub(super) fn queue(
-    shared: &Rc<Shared>,
+    shared: &Rc<ServiceState>,
     entry: &Rc<SocketFace>,
     link: &StreamLink,
     frame: &PacketBuffer,
@@ -124,7 +124,7 @@ pub(super) fn queue(
 }
 
 /// Writes the queued bytes. If the kernel does not take all, a task waits until it takes more.
-pub(super) fn flush(shared: &Rc<Shared>, entry: &Rc<SocketFace>, link: &StreamLink) {
+pub(super) fn flush(shared: &Rc<ServiceState>, entry: &Rc<SocketFace>, link: &StreamLink) {
     if link.drain.borrow().is_some() {
         return;
     }
@@ -136,7 +136,7 @@ pub(super) fn flush(shared: &Rc<Shared>, entry: &Rc<SocketFace>, link: &StreamLi
 }
 
 /// Writes whenever the kernel takes more, and closes the connection if it takes nothing for too long.
-async fn drain(shared: Rc<Shared>, entry: Rc<SocketFace>, connection: Rc<Connection>) {
+async fn drain(shared: Rc<ServiceState>, entry: Rc<SocketFace>, connection: Rc<Connection>) {
     let Link::Stream(link) = &entry.link else { return };
     let attempt = || match link.write(&entry.face, &connection) {
         Ok(Flush::Blocked) => Err(io::ErrorKind::WouldBlock.into()),
@@ -176,7 +176,7 @@ async fn drain(shared: Rc<Shared>, entry: Rc<SocketFace>, connection: Rc<Connect
 /// Creates a face for a connected socket and serves it. With `redial`, it connects to that peer if there is no
 /// connection or it breaks.
 pub(super) fn adopt(
-    shared: &Rc<Shared>,
+    shared: &Rc<ServiceState>,
     connection: Option<Connection>,
     params: FaceParams,
     update: &FaceUpdate,
@@ -192,7 +192,7 @@ pub(super) fn adopt(
 }
 
 /// Serves a face until its connection ends and is not to be redialled.
-async fn keep(shared: Rc<Shared>, entry: Rc<SocketFace>, redial: Option<SocketAddr>) {
+async fn keep(shared: Rc<ServiceState>, entry: Rc<SocketFace>, redial: Option<SocketAddr>) {
     let Link::Stream(link) = &entry.link else { return };
     let face = &entry.face;
     let config = &shared.config;
@@ -221,12 +221,12 @@ async fn keep(shared: Rc<Shared>, entry: Rc<SocketFace>, redial: Option<SocketAd
 }
 
 /// Logs and counts why a connection ended.
-fn note_end(face: &Face, end: End) {
+fn note_end(face: &Face, end: ConnectionEnd) {
     match end {
-        End::Closed => tracing::debug!(face = %face.id(), "peer closed the connection"),
-        End::Failed(error) => tracing::debug!(face = %face.id(), %error, "connection failed"),
-        End::Bad(error) => end_of_garbage(face, drop_reason(error), &error),
-        End::NotNdn => {
+        ConnectionEnd::Closed => tracing::debug!(face = %face.id(), "peer closed the connection"),
+        ConnectionEnd::Failed(error) => tracing::debug!(face = %face.id(), %error, "connection failed"),
+        ConnectionEnd::Bad(error) => end_of_garbage(face, drop_reason(error), &error),
+        ConnectionEnd::NotNdn => {
             end_of_garbage(
                 face,
                 LinkDrop::NotNdnFrame,
@@ -246,7 +246,7 @@ fn end_of_garbage(face: &Face, reason: LinkDrop, error: &dyn fmt::Display) {
 }
 
 /// Why a connection ended.
-enum End {
+enum ConnectionEnd {
     Closed,
     Failed(io::Error),
     Bad(DecodeError),
@@ -254,37 +254,37 @@ enum End {
 }
 
 /// Result of one read.
-enum Turn {
+enum ReadOutcome {
     /// The socket is empty for now.
     Drained,
     /// The read had the maximum length: more bytes probably wait.
     Full,
     /// Whole packets are left: the stream has used its share of the round, or the ring to the worker is full.
     Behind,
-    End(End),
+    End(ConnectionEnd),
 }
 
-async fn receive(shared: &Shared, entry: &SocketFace, connection: &Connection) -> End {
+async fn receive(shared: &ServiceState, entry: &SocketFace, connection: &Connection) -> ConnectionEnd {
     // Bytes received but not handed over: at most one incomplete packet, unless the worker is behind.
     let mut rest = Vec::new();
     let is_unix = matches!(entry.face.remote_uri(), FaceUri::FileDescriptor(_));
     let mut opening = if is_unix { Opening::Proven } else { Opening::Unproven };
     loop {
-        let mut turn = poll_fn(|cx| poll_turn(cx, shared, entry, connection, &mut rest, &mut opening)).await;
-        if matches!(turn, Turn::Behind) {
-            turn = catch_up(shared, entry, &mut rest, &mut opening).await;
+        let mut outcome = poll_fn(|cx| poll_read_once(cx, shared, entry, connection, &mut rest, &mut opening)).await;
+        if matches!(outcome, ReadOutcome::Behind) {
+            outcome = catch_up(shared, entry, &mut rest, &mut opening).await;
         }
-        match turn {
-            Turn::Full => yield_now().await,
-            Turn::End(end) => return end,
-            Turn::Drained | Turn::Behind => {}
+        match outcome {
+            ReadOutcome::Full => yield_now().await,
+            ReadOutcome::End(end) => return end,
+            ReadOutcome::Drained | ReadOutcome::Behind => {}
         }
     }
 }
 
 /// Hands over all whole packets of `rest`, a share in each round. Meanwhile the stream is not read, so the peer has to
 /// wait; other faces are not affected.
-async fn catch_up(shared: &Shared, entry: &SocketFace, rest: &mut Vec<u8>, opening: &mut Opening) -> Turn {
+async fn catch_up(shared: &ServiceState, entry: &SocketFace, rest: &mut Vec<u8>, opening: &mut Opening) -> ReadOutcome {
     let _held = shared.backlog.hold(rest.len());
     let mut kept = Kept { bytes: rest, used: 0, face: &entry.face };
     let mut refusals = 0;
@@ -296,17 +296,17 @@ async fn catch_up(shared: &Shared, entry: &SocketFace, rest: &mut Vec<u8>, openi
         }
         refusals += 1;
         let deliver = |packet: &[u8]| shared.deliver_backlog(entry.face.id(), packet);
-        let (count, turn) = hand_over(shared, entry, &kept.bytes[kept.used..], opening, deliver);
+        let (count, outcome) = hand_over(shared, entry, &kept.bytes[kept.used..], opening, deliver);
         kept.used += count;
         if count > 0 {
             refusals = 0;
         }
-        if !matches!(turn, Turn::Behind) {
+        if !matches!(outcome, ReadOutcome::Behind) {
             // Frees the memory of the backlog; an incomplete packet is small.
             *kept.bytes = kept.bytes[kept.used..].to_vec();
             kept.used = kept.bytes.len();
             drop(kept);
-            return turn;
+            return outcome;
         }
     }
 }
@@ -326,43 +326,43 @@ impl Drop for Kept<'_> {
     }
 }
 
-fn poll_turn(
+fn poll_read_once(
     cx: &mut Context<'_>,
-    shared: &Shared,
+    shared: &ServiceState,
     entry: &SocketFace,
     connection: &Connection,
     rest: &mut Vec<u8>,
     opening: &mut Opening,
-) -> Poll<Turn> {
+) -> Poll<ReadOutcome> {
     let mut memory = shared.stream_memory.borrow_mut();
     let kept = rest.len();
     let limit = shared.backlog.read_bytes();
     let count = match ready!(connection.poll_read(cx, &mut memory[kept..kept + limit])) {
-        Ok(0) => return Poll::Ready(Turn::End(End::Closed)),
+        Ok(0) => return Poll::Ready(ReadOutcome::End(ConnectionEnd::Closed)),
         Ok(count) => count,
-        Err(error) => return Poll::Ready(Turn::End(End::Failed(error))),
+        Err(error) => return Poll::Ready(ReadOutcome::End(ConnectionEnd::Failed(error))),
     };
     memory[..kept].copy_from_slice(rest);
     let bytes = &memory[..kept + count];
     let deliver = |packet: &[u8]| shared.deliver(entry.face.id(), packet);
-    let (used, turn) = hand_over(shared, entry, bytes, opening, deliver);
+    let (used, outcome) = hand_over(shared, entry, bytes, opening, deliver);
     rest.clear();
     rest.extend_from_slice(&bytes[used..]);
-    Poll::Ready(match turn {
-        Turn::Drained if count == limit => Turn::Full,
-        turn => turn,
+    Poll::Ready(match outcome {
+        ReadOutcome::Drained if count == limit => ReadOutcome::Full,
+        outcome => outcome,
     })
 }
 
 /// Cuts `bytes` into packets and pushes them to the ring, at most the share of this stream. Returns the number of bytes
 /// consumed.
 fn hand_over(
-    shared: &Shared,
+    shared: &ServiceState,
     entry: &SocketFace,
     bytes: &[u8],
     opening: &mut Opening,
     deliver: impl Fn(&[u8]) -> Result<(), LinkDrop>,
-) -> (usize, Turn) {
+) -> (usize, ReadOutcome) {
     let mut share = shared.backlog.share_frames();
     let accept = |packet: &[u8]| {
         let is_accepted = share > 0 && deliver(packet).is_ok();
@@ -375,11 +375,11 @@ fn hand_over(
         entry.activity.note_received();
     }
     shared.to_workers.streams.wake();
-    let turn = match stop {
-        Stop::Incomplete => Turn::Drained,
-        Stop::Refused => Turn::Behind,
-        Stop::Bad(error) => Turn::End(End::Bad(error)),
-        Stop::NotNdn => Turn::End(End::NotNdn),
+    let outcome = match stop {
+        Stop::Incomplete => ReadOutcome::Drained,
+        Stop::Refused => ReadOutcome::Behind,
+        Stop::Bad(error) => ReadOutcome::End(ConnectionEnd::Bad(error)),
+        Stop::NotNdn => ReadOutcome::End(ConnectionEnd::NotNdn),
     };
-    (used, turn)
+    (used, outcome)
 }

@@ -16,7 +16,7 @@ use super::create::refuse_second;
 use super::error::CreateError;
 use super::listen::{limit_unsent, tune_connection};
 use super::locality;
-use super::shared::Shared;
+use super::shared::ServiceState;
 use super::stream;
 use crate::log_limit::LogLimit;
 use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
@@ -29,9 +29,9 @@ const PATIENCE: usize = 100;
 
 /// Accepts connections on `listener` as long as the service runs, and passes each to `serve`.
 pub(super) async fn accept<L: Listener>(
-    shared: Rc<Shared>,
+    shared: Rc<ServiceState>,
     listener: L,
-    serve: impl Fn(&Rc<Shared>, L::Accepted) -> io::Result<()>,
+    serve: impl Fn(&Rc<ServiceState>, L::Accepted) -> io::Result<()>,
 ) {
     loop {
         for _ in 0..PATIENCE {
@@ -75,7 +75,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 }
 
 /// Creates an on-demand face for an accepted connection.
-pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, SocketAddr)) -> io::Result<()> {
+pub(super) fn serve_accepted(shared: &Rc<ServiceState>, (stream, peer): (TcpStream, SocketAddr)) -> io::Result<()> {
     tune_connection(&SockRef::from(&stream), &shared.config);
     let mut params = params(shared, peer, Some(stream.local_addr()?));
     if params.scope == FaceScope::NonLocal {
@@ -91,7 +91,7 @@ pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, So
 }
 
 /// Returns the parameters of a TCP face. Without a local address the face starts down.
-fn params(shared: &Shared, peer: SocketAddr, local: Option<SocketAddr>) -> FaceParams {
+fn params(shared: &ServiceState, peer: SocketAddr, local: Option<SocketAddr>) -> FaceParams {
     let mut params = shared.params(FaceUri::tcp(peer), local.map_or(FaceUri::Null, FaceUri::tcp));
     params.is_up = local.is_some();
     // A connection to a loopback address also has a loopback source address.
@@ -120,7 +120,7 @@ pub(super) async fn connect(peer: SocketAddr, config: &SocketConfig) -> io::Resu
 
 /// Connects and creates a face that reconnects when its connection breaks.
 pub(super) async fn create(
-    shared: &Rc<Shared>,
+    shared: &Rc<ServiceState>,
     peer: SocketAddr,
     update: FaceUpdate,
 ) -> Result<Arc<Face>, CreateError> {
@@ -132,7 +132,7 @@ pub(super) async fn create(
 
 /// Creates a face that is down until its peer answers, and that reconnects when its connection breaks.
 pub(super) fn create_down(
-    shared: &Rc<Shared>,
+    shared: &Rc<ServiceState>,
     peer: SocketAddr,
     update: &FaceUpdate,
 ) -> Result<Arc<Face>, CreateError> {
@@ -140,7 +140,7 @@ pub(super) fn create_down(
 }
 
 fn enter(
-    shared: &Rc<Shared>,
+    shared: &Rc<ServiceState>,
     peer: SocketAddr,
     connected: Option<Connected>,
     update: &FaceUpdate,

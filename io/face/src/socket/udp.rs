@@ -28,7 +28,7 @@ use super::mtu;
 use super::outlet::{Outlet, Outlets};
 use super::permits::{Activity, PermitRequest};
 use super::reachability::{self, Reachability};
-use super::shared::{Link, OpenError, Shared, SocketFace, note_queue};
+use super::shared::{Link, OpenError, ServiceState, SocketFace, note_queue};
 use super::silence::ANSWER;
 use super::standing::Standing;
 use crate::counters::LinkDrop;
@@ -182,7 +182,7 @@ impl Channel {
     /// Opens a face for `path` on this channel.
     pub(super) fn open(
         self: &Rc<Self>,
-        shared: &Shared,
+        shared: &ServiceState,
         path: Path,
         mut params: FaceParams,
         update: &FaceUpdate,
@@ -223,7 +223,7 @@ impl Channel {
     /// Opens a face for a peer on this channel.
     pub(super) fn open_unicast(
         self: &Rc<Self>,
-        shared: &Shared,
+        shared: &ServiceState,
         path: Path,
         persistency: FacePersistency,
         update: &FaceUpdate,
@@ -244,7 +244,7 @@ impl Channel {
     /// Returns the peer that a datagram belongs to. On a unicast channel a new peer gets an on-demand face.
     fn peer_of(
         self: &Rc<Self>,
-        shared: &Shared,
+        shared: &ServiceState,
         path: Path,
         datagram: &[u8],
         checked: Result<(), LinkDrop>,
@@ -292,7 +292,7 @@ impl Channel {
     }
 
     /// Hands a datagram over as a packet of the face of its path.
-    pub(super) fn accept(self: &Rc<Self>, shared: &Shared, path: Path, datagram: &[u8]) {
+    pub(super) fn accept(self: &Rc<Self>, shared: &ServiceState, path: Path, datagram: &[u8]) {
         let checked = framing::check_message(datagram);
         let Some(peer) = self.peer_of(shared, path, datagram, checked) else { return };
         let delivered = checked.and_then(|()| {
@@ -344,13 +344,13 @@ impl Channel {
     }
 
     /// Sends until the queues are empty; returns `false` if the kernel takes no more for now.
-    fn send(&self, shared: &Rc<Shared>) -> bool {
+    fn send(&self, shared: &Rc<ServiceState>) -> bool {
         self.outlets.send(shared, self)
     }
 }
 
 /// Sends the queued datagrams of a channel. If the kernel does not take all, a task waits until it takes more.
-pub(super) fn flush(shared: &Rc<Shared>, channel: &Rc<Channel>) {
+pub(super) fn flush(shared: &Rc<ServiceState>, channel: &Rc<Channel>) {
     if channel.draining.get() {
         return;
     }
@@ -373,14 +373,14 @@ pub(super) fn flush(shared: &Rc<Shared>, channel: &Rc<Channel>) {
 }
 
 /// Receives on a channel as long as it exists.
-pub(super) async fn receive(shared: Rc<Shared>, channel: Rc<Channel>) {
+pub(super) async fn receive(shared: Rc<ServiceState>, channel: Rc<Channel>) {
     let inlet = Rc::clone(&channel.inlet);
     inlet::receive(shared, channel, inlet).await;
 }
 
 /// Closes on-demand faces that were not used since the last check, and looks up the path MTU of the others. Runs as
 /// long as the channel exists.
-pub(super) async fn expire(shared: Rc<Shared>, channel: Rc<Channel>) {
+pub(super) async fn expire(shared: Rc<ServiceState>, channel: Rc<Channel>) {
     let idle = Duration::from_millis(shared.config.udp_idle_ms.max(1));
     let mut looks = tokio::time::interval_at(Instant::now() + idle, idle);
     loop {

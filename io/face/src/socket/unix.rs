@@ -20,7 +20,7 @@ use tokio::time::sleep;
 use super::config::UnixListenerConfig;
 use super::connection::Connection;
 use super::error::ListenError;
-use super::shared::Shared;
+use super::shared::ServiceState;
 use super::{stream, tcp};
 use crate::registry::{FacePersistency, FaceUpdate};
 use crate::uri::FaceUri;
@@ -77,14 +77,14 @@ impl Bound {
 }
 
 /// Accepts connections as long as the service runs. If the socket file is removed, creates it again and accepts there.
-pub(super) async fn keep(shared: Rc<Shared>, bound: Bound<UnixListener>) {
+pub(super) async fn keep(shared: Rc<ServiceState>, bound: Bound<UnixListener>) {
     let uri = bound.local_uri();
     let Bound { socket: mut listener, config, mut file } = bound;
     loop {
-        let serve = |shared: &Rc<Shared>, stream| serve_accepted(shared, stream, &uri);
+        let serve = |shared: &Rc<ServiceState>, stream| serve_accepted(shared, stream, &uri);
         tokio::select! {
             () = tcp::accept(Rc::clone(&shared), listener, serve) => return,
-            () = gone(&file) => {}
+            () = removed(&file) => {}
         }
         tracing::warn!(path = %config.path.display(), "socket file was removed: creating it again");
         drop(file);
@@ -94,7 +94,7 @@ pub(super) async fn keep(shared: Rc<Shared>, bound: Bound<UnixListener>) {
 }
 
 /// Waits until the file is gone.
-async fn gone(file: &SocketFile) {
+async fn removed(file: &SocketFile) {
     while file.is_there() {
         sleep(FILE_LOOK).await;
     }
@@ -185,7 +185,7 @@ fn remove_stale(path: &Path, address: &SockAddr) -> Result<(), ListenError> {
 }
 
 /// Creates an on-demand local face for an accepted connection.
-pub(super) fn serve_accepted(shared: &Rc<Shared>, stream: UnixStream, local: &FaceUri) -> io::Result<()> {
+pub(super) fn serve_accepted(shared: &Rc<ServiceState>, stream: UnixStream, local: &FaceUri) -> io::Result<()> {
     let number = u32::try_from(stream.as_raw_fd()).map_err(io::Error::other)?;
     let mut params = shared.params(FaceUri::FileDescriptor(number), local.clone());
     params.scope = FaceScope::Local;

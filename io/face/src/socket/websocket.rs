@@ -36,7 +36,7 @@ use super::listen::{limit_unsent, tune_connection};
 use super::locality::{self, shows_no_proxy};
 use super::permits::{Holder, PermitRequest};
 use super::send_buffer::Account;
-use super::shared::{Link, OpenError, Shared, SocketFace, note_blocked, note_queue};
+use super::shared::{Link, OpenError, ServiceState, SocketFace, note_blocked, note_queue};
 use super::{origin, tcp};
 use crate::counters::LinkDrop;
 use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
@@ -65,7 +65,7 @@ pub(super) struct WebSocketLink {
     limit_bytes: usize,
     account: Account,
     connected: Cell<bool>,
-    news: Notify,
+    changed: Notify,
     /// Signals that the connection must end at once.
     abortion: Notify,
 }
@@ -79,7 +79,7 @@ impl WebSocketLink {
             limit_bytes,
             account,
             connected: Cell::new(connected),
-            news: Notify::new(),
+            changed: Notify::new(),
             abortion: Notify::new(),
         }
     }
@@ -100,7 +100,7 @@ impl WebSocketLink {
 
     /// Notifies the sending task that frames are queued.
     pub(super) fn flush(&self) {
-        self.news.notify_one();
+        self.changed.notify_one();
     }
 
     /// Closes the connection at once, if there is one.
@@ -136,7 +136,7 @@ fn library_config() -> WebSocketConfig {
 }
 
 /// Creates an on-demand face for an accepted TCP connection when the WebSocket handshake is complete.
-pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, SocketAddr)) -> io::Result<()> {
+pub(super) fn serve_accepted(shared: &Rc<ServiceState>, (stream, peer): (TcpStream, SocketAddr)) -> io::Result<()> {
     tune_connection(&SockRef::from(&stream), &shared.config);
     let local = stream.local_addr()?;
     let scope = locality::scope(shared.config.websocket_is_local, peer, local);
@@ -207,7 +207,11 @@ async fn connect(server: &Server, config: &SocketConfig) -> io::Result<(Connecti
 }
 
 /// Connects and creates a face that reconnects when its connection breaks.
-pub(super) async fn create(shared: &Rc<Shared>, server: Server, update: FaceUpdate) -> Result<Arc<Face>, CreateError> {
+pub(super) async fn create(
+    shared: &Rc<ServiceState>,
+    server: Server,
+    update: FaceUpdate,
+) -> Result<Arc<Face>, CreateError> {
     let connected = connect(&server, &shared.config)
         .await
         .map_err(|error| CreateError::Unreachable(format!("connecting to {} failed: {error}", server.uri)))?;
@@ -216,12 +220,16 @@ pub(super) async fn create(shared: &Rc<Shared>, server: Server, update: FaceUpda
 }
 
 /// Creates a face that is down until its server answers, and that reconnects when its connection breaks.
-pub(super) fn create_down(shared: &Rc<Shared>, server: Server, update: &FaceUpdate) -> Result<Arc<Face>, CreateError> {
+pub(super) fn create_down(
+    shared: &Rc<ServiceState>,
+    server: Server,
+    update: &FaceUpdate,
+) -> Result<Arc<Face>, CreateError> {
     enter(shared, server, None, update)
 }
 
 fn enter(
-    shared: &Rc<Shared>,
+    shared: &Rc<ServiceState>,
     server: Server,
     connected: Option<(Connection, SocketAddr)>,
     update: &FaceUpdate,
@@ -238,7 +246,7 @@ fn enter(
 }
 
 fn adopt(
-    shared: &Rc<Shared>,
+    shared: &Rc<ServiceState>,
     connection: Option<Connection>,
     params: FaceParams,
     update: &FaceUpdate,
@@ -253,7 +261,12 @@ fn adopt(
 }
 
 /// Serves a face until its connection ends and is not to be redialled.
-async fn keep(shared: Rc<Shared>, entry: Rc<SocketFace>, mut connection: Option<Connection>, redial: Option<Server>) {
+async fn keep(
+    shared: Rc<ServiceState>,
+    entry: Rc<SocketFace>,
+    mut connection: Option<Connection>,
+    redial: Option<Server>,
+) {
     let Link::WebSocket(link) = &entry.link else { return };
     let face = &entry.face;
     let config = &shared.config;
@@ -296,7 +309,7 @@ fn note_end(face: &Face, end: Result<(), WebSocketError>) {
 }
 
 async fn receive(
-    shared: &Shared,
+    shared: &ServiceState,
     entry: &SocketFace,
     mut stream: SplitStream<Connection>,
 ) -> Result<(), WebSocketError> {
@@ -333,7 +346,7 @@ async fn receive(
 
 /// Hands a packet to the worker; waits while the worker takes no more. With `has_backlog`, packets of other faces go
 /// first.
-async fn hand_over(shared: &Shared, face: &Face, packet: &[u8], has_backlog: bool) {
+async fn hand_over(shared: &ServiceState, face: &Face, packet: &[u8], has_backlog: bool) {
     let deliver = || {
         let delivered = match has_backlog {
             true => shared.deliver_backlog(face.id(), packet),
@@ -374,7 +387,7 @@ async fn send(
             link.set_waiting_bytes(face, link.waiting_bytes.get().saturating_sub(fed_bytes));
         }
         if link.waiting.borrow().is_empty() {
-            link.news.notified().await;
+            link.changed.notified().await;
         }
     }
 }

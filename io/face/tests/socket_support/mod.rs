@@ -147,7 +147,7 @@ impl Harness {
     /// Waits until this face is destroyed; that must be the next event.
     pub async fn destroyed(&mut self, face: &Face) {
         match self.next_event().await {
-            FaceEvent::Destroyed(gone) => assert_eq!(gone.id(), face.id()),
+            FaceEvent::Destroyed(destroyed) => assert_eq!(destroyed.id(), face.id()),
             other => panic!("expected a destroyed face, got {other:?}"),
         }
     }

@@ -57,7 +57,7 @@ fn port_params(port: MemoryPort, link: usize) -> Result<PortParams, EngineBenchE
         uri: uri(&format!("dev://link{link}"))?,
         mtu_bytes: MTU_BYTES,
         max_on_demand_faces: 0,
-        strangers_per_address: 1,
+        max_unsolicited_per_address: 1,
         is_up: true,
     })
 }

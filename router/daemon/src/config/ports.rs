@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use namehop_face::address::VlanId;
 use namehop_face::port::PortNetwork;
-use namehop_face::registry::places_of_strangers;
+use namehop_face::registry::max_unsolicited_faces;
 use namehop_face::uri::{FaceUri, PortDriver};
 use namehop_packet::size::LARGE_BYTES;
 
@@ -25,7 +25,7 @@ const MAX_ADDRESSES_IN_ALL: usize = 64;
 /// these ports.
 const SHARE_OF_PORTS: usize = 3;
 /// Maximum number of faces that unknown senders can create on one port.
-const MAX_STRANGERS_ON_PORT: usize = 4096;
+const MAX_UNSOLICITED_ON_PORT: usize = 4096;
 
 /// Most bytes of a frame around its packet: addresses, type, VLAN tag, check sequence.
 const AROUND_BYTES: usize = 22;
@@ -198,21 +198,21 @@ impl StaticPort {
 
 impl Config {
     /// Returns the number of ports on which unknown senders can create faces, directly or in a VLAN.
-    fn ports_for_strangers(&self) -> usize {
+    fn ports_for_unsolicited(&self) -> usize {
         let ports: BTreeSet<String> =
             self.port.iter().filter(|port| port.on_demand).map(|port| port.uri.0.port().to_string()).collect();
         ports.len()
     }
 
     /// Returns how many faces unknown senders can create on one port of a router with at most `max_faces`.
-    pub(crate) fn max_strangers_on_port(&self, max_faces: usize) -> usize {
-        let of_all_ports = places_of_strangers(max_faces) / SHARE_OF_PORTS;
-        of_all_ports.checked_div(self.ports_for_strangers()).unwrap_or(0).min(MAX_STRANGERS_ON_PORT)
+    pub(crate) fn max_unsolicited_on_port(&self, max_faces: usize) -> usize {
+        let of_all_ports = max_unsolicited_faces(max_faces) / SHARE_OF_PORTS;
+        of_all_ports.checked_div(self.ports_for_unsolicited()).unwrap_or(0).min(MAX_UNSOLICITED_ON_PORT)
     }
 
     /// Returns how many faces unknown senders can create on all ports together of a router with at most `max_faces`.
-    pub(crate) fn max_strangers_on_ports(&self, max_faces: usize) -> usize {
-        self.max_strangers_on_port(max_faces) * self.ports_for_strangers()
+    pub(crate) fn max_unsolicited_on_ports(&self, max_faces: usize) -> usize {
+        self.max_unsolicited_on_port(max_faces) * self.ports_for_unsolicited()
     }
 
     /// Returns whether the configuration needs a port.

@@ -93,7 +93,7 @@ fn errors_name_file_line_and_remedy() {
 }
 
 #[test]
-fn strangers_on_ports_take_nobody_elses_places() {
+fn unsolicited_peers_on_ports_have_slots_of_their_own() {
     let port = |name: &str| format!("[[port]]\nuri = \"dev://{name}\"\non_demand = true\n");
     let (one, two) = (port("eth1"), port("eth1?vlan=7") + &port("eth2"));
     for (ports, max_faces, on_port, on_ports) in [
@@ -106,7 +106,7 @@ fn strangers_on_ports_take_nobody_elses_places() {
         (&*two, 4, 0, 0),
     ] {
         let config = parse(&format!("[faces]\nmax_faces = {max_faces}\n{ports}")).expect("a configuration");
-        let places = (config.max_strangers_on_port(max_faces), config.max_strangers_on_ports(max_faces));
+        let places = (config.max_unsolicited_on_port(max_faces), config.max_unsolicited_on_ports(max_faces));
         assert_eq!(places, (on_port, on_ports), "{ports} {max_faces}");
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct PortPlan {
 
 /// Maximum numbers of faces that unknown senders can create.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct StrangerLimits {
+pub(super) struct UnsolicitedLimits {
     /// On one port.
     pub(super) on_port: usize,
     /// From one IP address on one port.
@@ -87,7 +87,7 @@ impl ManagedPort {
         id: PortId,
         plan: PortPlan,
         memifs: &mut Memifs,
-        strangers: StrangerLimits,
+        unsolicited: UnsolicitedLimits,
     ) -> Result<ManagedPort, CreateError> {
         let PortPlan { uri, framing, networks, wishes, kernel_interface } = plan;
         let place = Place { environment, pool: &context.pool, memifs };
@@ -103,8 +103,8 @@ impl ManagedPort {
             networks: networks.clone(),
             uri: uri.clone(),
             mtu_bytes,
-            max_on_demand_faces: strangers.on_port,
-            strangers_per_address: strangers.per_address,
+            max_on_demand_faces: unsolicited.on_port,
+            max_unsolicited_per_address: unsolicited.per_address,
             is_up: false,
         };
         context.control.add(id, params, queues).map_err(silent)?;

@@ -18,7 +18,7 @@ use namehop_face::uri::PortDriver;
 use namehop_packet::FaceId;
 
 use super::PortContext;
-use super::managed::{ManagedPort, PortPlan, StrangerLimits, network_of};
+use super::managed::{ManagedPort, PortPlan, UnsolicitedLimits, network_of};
 use super::open::{DeviceWishes, Memifs, refused};
 use super::silence::Silences;
 use crate::config::{AutoNumber, Config, StaticPort};
@@ -77,7 +77,7 @@ pub(super) struct Ports {
     flags: FaceFlags,
     self_learning: bool,
     idle_timeout: Duration,
-    strangers: StrangerLimits,
+    unsolicited: UnsolicitedLimits,
     /// The configured ports and VLANs.
     configured: Vec<StaticPort>,
     /// Indices in `configured` of ports that could not be opened yet.
@@ -105,8 +105,8 @@ impl Ports {
             flags: config.faces.port_flags(),
             self_learning: config.faces.self_learning,
             idle_timeout,
-            strangers: StrangerLimits {
-                on_port: config.max_strangers_on_port(bounds.max_faces),
+            unsolicited: UnsolicitedLimits {
+                on_port: config.max_unsolicited_on_port(bounds.max_faces),
                 per_address: config.faces.strangers_per_address,
             },
             configured: config.port.clone(),
@@ -218,7 +218,7 @@ impl Ports {
         };
         let wishes = DeviceWishes { mtu_bytes, queues };
         let plan = PortPlan { uri: uri.clone(), framing, networks, wishes, kernel_interface };
-        let port = ManagedPort::open(&self.context, eal, id, plan, &mut self.memifs, self.strangers)?;
+        let port = ManagedPort::open(&self.context, eal, id, plan, &mut self.memifs, self.unsolicited)?;
         info!(port = %uri, "port opened");
         self.open.push(port);
         Ok(self.open.len() - 1)

@@ -75,7 +75,7 @@ impl Worker {
                         record.output =
                             Output::without_port(record.link.face(), self.number).unwrap_or(Output::Sockets);
                     }
-                    self.engine.set_stranger(id, record.link.face().is_stranger());
+                    self.engine.set_stranger(id, record.link.face().is_unsolicited());
                 }
                 let _ = reply.send(());
             }

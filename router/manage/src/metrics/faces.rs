@@ -47,7 +47,7 @@ impl LabelledFace<'_> {
 
 pub(super) fn faces(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
     let (strangers, known): (Vec<_>, Vec<_>) =
-        snapshot.faces.iter().map(AsRef::as_ref).partition(|face| face.is_stranger());
+        snapshot.faces.iter().map(AsRef::as_ref).partition(|face| face.is_unsolicited());
     let known = known.into_iter().map(|face: &Face| LabelledFace {
         counts: Counts::Face(face),
         id: face.id().to_string(),

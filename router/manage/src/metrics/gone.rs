@@ -58,7 +58,7 @@ impl DirectionSums {
 impl GoneFaces {
     /// Adds the counters of a destroyed face; must be called for each.
     pub fn add(&mut self, face: &Face) {
-        if face.is_stranger() {
+        if face.is_unsolicited() {
             self.sums_of(face).add_counters(face);
         }
     }

@@ -329,7 +329,7 @@ fn a_flood_of_first_fragments_costs_only_the_peers_that_send_it() {
 }
 
 #[test]
-fn with_more_peers_than_places_the_packet_that_waited_longest_goes() {
+fn with_more_peers_than_slots_the_oldest_partial_packet_is_evicted() {
     let mut bench = SharedBench::new(4, 3);
     let packet = data_with(30, 0);
     for face in 0..4 {
@@ -344,7 +344,7 @@ fn with_more_peers_than_places_the_packet_that_waited_longest_goes() {
 }
 
 #[test]
-fn a_face_that_goes_and_a_time_out_give_places_and_buffers_back() {
+fn removed_faces_and_timeouts_release_slots_and_buffers() {
     let mut bench = SharedBench::new(2, 10);
     let packet = data_with(30, 0);
     for message in 0..3 {

@@ -255,10 +255,10 @@ pub(super) fn nearly_frame() -> impl Strategy<Value = Vec<u8>> {
             ..LpHeader::default()
         };
         let mut frame = encode_packet(&header, fragment.as_deref());
-        for (place, value) in changes {
+        for (offset, value) in changes {
             if !frame.is_empty() {
-                let place = place.index(frame.len());
-                frame[place] = value;
+                let offset = offset.index(frame.len());
+                frame[offset] = value;
             }
         }
         frame

@@ -155,7 +155,7 @@ fn round_trips_are_measured_on_frames_sent_once() {
 }
 
 #[test]
-fn an_interest_given_up_is_reported() {
+fn an_abandoned_interest_is_reported() {
     for (packet, mtu_bytes) in [(hex(INTEREST), 1500), ([&[5, 100][..], &[9; 100]].concat(), 70)] {
         let mut bench = Bench::new(LinkOptions { mtu_bytes, ..RELIABLE });
         let frames = bench.send(PacketKind::Interest, &packet).expect("sent");
@@ -175,7 +175,7 @@ fn an_interest_given_up_is_reported() {
 }
 
 #[test]
-fn data_and_nacks_given_up_are_not_reported() {
+fn abandoned_data_and_nacks_are_not_reported() {
     let mut bench = Bench::new(RELIABLE);
     bench.send(PacketKind::Nack, &hex(INTEREST)).expect("sent");
     bench.send(PacketKind::Data, &hex(DATA)).expect("sent");

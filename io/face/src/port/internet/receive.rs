@@ -192,10 +192,10 @@ impl Internet {
         &mut self,
         next_hop: IpAddr,
         out: &mut Vec<PacketBuffer>,
-        tell: impl FnOnce(&mut Neighbour) -> Heard,
+        report: impl FnOnce(&mut Neighbour) -> Heard,
     ) -> Result<(), LinkDrop> {
         let Some(neighbour) = self.neighbours.get_mut(&next_hop) else { return Ok(()) };
-        let heard = tell(neighbour);
+        let heard = report(neighbour);
         self.next_due = self.next_due.min(neighbour.due());
         match heard {
             Heard::Nothing => {}
@@ -206,8 +206,8 @@ impl Internet {
                     frame.bytes_mut()[..6].copy_from_slice(&address);
                     out.push(frame);
                 }
-                for &place in &neighbour.outputs {
-                    if let Some(Some(output)) = self.outputs.get_mut(place as usize) {
+                for &output_index in &neighbour.outputs {
+                    if let Some(Some(output)) = self.outputs.get_mut(output_index as usize) {
                         output.header.set_next_hop(&address);
                         output.is_resolved = true;
                         output.face.set_next_hop(Some(address));

@@ -22,7 +22,7 @@ fn what_is_not_ndn_goes_to_the_kernel_and_what_does_not_fit_is_counted() {
     let mut burst = others.to_vec();
     burst.insert(1, frame(HERE, PEER, ETHERTYPE_NDN, &INTEREST));
     // Refused NDN frames do not go to the kernel.
-    burst.push(frame(HERE, STRANGER, ETHERTYPE_NDN, &INTEREST));
+    burst.push(frame(HERE, UNKNOWN, ETHERTYPE_NDN, &INTEREST));
     bench.wire().incoming = burst;
     let mut frames = Vec::new();
     assert!(bench.set.receive(bench.now, &mut frames, &mut bench.records, &bench.pool));

@@ -45,7 +45,7 @@ fn a_worker_that_has_ended_is_found_out_soon() {
 
 /// If a worker answers too late, the queue is returned, and the control side closes it later.
 #[test]
-fn a_link_that_nobody_waits_for_any_more_is_closed_by_the_control_side() {
+fn the_control_side_closes_a_link_without_a_waiting_request() {
     let Bench { mut set, mut records, control, wire, table, .. } = Bench::new(Framing::Ethernet, 0);
     let control = Arc::into_inner(control).expect("the handle is not shared").with_timeout(Duration::ZERO);
     assert_eq!(control.take_queue(PortId(0)).err(), Some(WorkerSilent));

@@ -6,7 +6,7 @@ mod internet;
 mod queues;
 mod receive;
 mod send;
-mod strangers;
+mod unsolicited;
 
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
@@ -29,7 +29,7 @@ use crate::wake::Waker;
 
 const HERE: MacAddress = [0x02, 0, 0, 0, 0, 0x01];
 const PEER: MacAddress = [0x02, 0, 0, 0, 0, 0x02];
-const STRANGER: MacAddress = [0x02, 0, 0, 0, 0, 0x03];
+const UNKNOWN: MacAddress = [0x02, 0, 0, 0, 0, 0x03];
 /// Interest `/A`.
 const INTEREST: [u8; 13] = [0x05, 0x0B, 0x07, 0x03, 0x08, 0x01, 0x41, 0x0A, 0x04, 1, 2, 3, 4];
 
@@ -121,7 +121,7 @@ impl Bench {
             uri: "dev://test0".parse().expect("URI"),
             mtu_bytes: 1500,
             max_on_demand_faces,
-            strangers_per_address: usize::MAX,
+            max_unsolicited_per_address: usize::MAX,
             is_up: true,
         }
     }

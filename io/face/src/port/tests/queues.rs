@@ -59,7 +59,7 @@ impl Pair {
             uri: "dev://test0".parse().expect("URI"),
             mtu_bytes: 1500,
             max_on_demand_faces: 4,
-            strangers_per_address: 4,
+            max_unsolicited_per_address: 4,
             is_up: true,
         };
         pair.ask(move |controls| controls.add(PortId(0), params, queues).expect("added"));
@@ -183,7 +183,7 @@ fn whole_packets_of_known_peers_stay_with_the_worker_of_their_queue() {
 fn it_does_not_matter_which_queue_a_frame_comes_to() {
     let good = [
         frame(HERE, PEER, ETHERTYPE_NDN, &INTEREST),
-        frame(HERE, STRANGER, ETHERTYPE_NDN, &INTEREST),
+        frame(HERE, UNKNOWN, ETHERTYPE_NDN, &INTEREST),
         frame(NDN_GROUP, PEER, ETHERTYPE_NDN, &INTEREST),
         tagged(HERE, PEER, 7, &INTEREST),
         datagram(6363, &INTEREST),
@@ -223,7 +223,7 @@ fn it_does_not_matter_which_queue_a_frame_comes_to() {
 #[test]
 fn a_face_that_a_sender_has_made_is_known_to_the_other_worker_until_it_is_removed() {
     let mut pair = Pair::new();
-    let greeting = frame(HERE, STRANGER, ETHERTYPE_NDN, &INTEREST);
+    let greeting = frame(HERE, UNKNOWN, ETHERTYPE_NDN, &INTEREST);
     let [first, second] = pair.receive(1, &greeting);
     assert_eq!((first.len(), second.len()), (1, 0), "the worker with the port must create the face");
     let id = first[0].0;
@@ -239,7 +239,7 @@ fn a_face_that_a_sender_has_made_is_known_to_the_other_worker_until_it_is_remove
 }
 
 #[test]
-fn a_face_that_gave_way_is_gone_from_the_other_worker_too() {
+fn an_evicted_face_is_removed_from_the_other_worker_too() {
     let mut pair = Pair::new();
     let senders = [1, 2, 3, 4, 5].map(|number| [0x02, 9, 9, 9, 9, number]);
     let ids = senders.map(|sender| {
@@ -259,7 +259,7 @@ fn a_face_that_gave_way_is_gone_from_the_other_worker_too() {
 }
 
 #[test]
-fn frames_leave_by_the_queue_of_whoever_has_them() {
+fn frames_leave_by_the_queue_of_their_worker() {
     let mut pair = Pair::new();
     let face = pair.face(Peer::Ethernet(PEER));
     for worker in [0, 1] {
@@ -271,7 +271,7 @@ fn frames_leave_by_the_queue_of_whoever_has_them() {
     face.update(&update).expect("allowed");
     assert!(pair.sends_for(0, &face) && !pair.sends_for(1, &face), "only one worker may send on a reliable face");
     // Without a queue of its own, the worker lets the other one send, and keeps no frame.
-    let open = pair.face(Peer::Ethernet(STRANGER));
+    let open = pair.face(Peer::Ethernet(UNKNOWN));
     pair.wires[1].lock().expect("wire").room = 0;
     assert!(pair.send(1, &open).is_empty());
     assert!(pair.sets[1].flush(&mut pair.records[1]).is_some(), "a frame must be waiting");

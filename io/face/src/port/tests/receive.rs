@@ -21,7 +21,7 @@ fn group_frames_reach_the_multicast_face_with_a_number_for_each_sender() {
     let mut bench = Bench::new(Framing::Ethernet, 0);
     let (unicast, group) = (bench.face(PEER), bench.face(NDN_GROUP));
     let mut endpoints = Vec::new();
-    for sender in [PEER, STRANGER, PEER] {
+    for sender in [PEER, UNKNOWN, PEER] {
         let frames = bench.receive(frame(NDN_GROUP, sender, ETHERTYPE_NDN, &INTEREST));
         assert_eq!(frames[0].face, group.id());
         endpoints.push(frames[0].endpoint);
@@ -60,9 +60,9 @@ fn one_peer_is_another_one_in_each_vlan() {
 
     for (bytes, reason) in [
         (tagged(HERE, PEER, 9, &INTEREST), LinkDrop::UnknownSender),
-        (tagged(HERE, STRANGER, 7, &INTEREST), LinkDrop::UnknownSender),
+        (tagged(HERE, UNKNOWN, 7, &INTEREST), LinkDrop::UnknownSender),
         (tagged(NDN_GROUP, PEER, 8, &INTEREST), LinkDrop::UnknownGroup),
-        (tagged(STRANGER, PEER, 7, &INTEREST), LinkDrop::ForeignFrame),
+        (tagged(UNKNOWN, PEER, 7, &INTEREST), LinkDrop::ForeignFrame),
         (tagged(HERE, PEER, 4095, &INTEREST), LinkDrop::NotNdnFrame),
         (tagged(HERE, PEER, 0, &INTEREST), LinkDrop::NotNdnFrame),
         (tagged(HERE, PEER, 7, &INTEREST)[..17].to_vec(), LinkDrop::NotNdnFrame),
@@ -81,9 +81,9 @@ fn one_peer_is_another_one_in_each_vlan() {
 #[test]
 fn senders_that_take_turns_in_one_burst_are_told_apart() {
     let mut bench = Bench::new(Framing::Ethernet, 0);
-    let [peer, other, group] = [PEER, STRANGER, NDN_GROUP].map(|address| bench.face(address).id());
+    let [peer, other, group] = [PEER, UNKNOWN, NDN_GROUP].map(|address| bench.face(address).id());
     let elsewhere = [0x02, 0, 0, 0, 0, 0x09];
-    let burst = [(HERE, PEER), (HERE, PEER), (NDN_GROUP, PEER), (elsewhere, PEER), (HERE, STRANGER), (HERE, PEER)];
+    let burst = [(HERE, PEER), (HERE, PEER), (NDN_GROUP, PEER), (elsewhere, PEER), (HERE, UNKNOWN), (HERE, PEER)];
     let cut_off = frame(HERE, PEER, ETHERTYPE_NDN, &[5, 200]);
     let incoming = burst.map(|(destination, source)| frame(destination, source, ETHERTYPE_NDN, &INTEREST));
     bench.wire().incoming.extend(incoming.into_iter().chain([cut_off]));
@@ -96,7 +96,7 @@ fn senders_that_take_turns_in_one_burst_are_told_apart() {
 }
 
 #[test]
-fn frames_of_nobody_are_dropped_under_their_reason() {
+fn frames_without_a_face_are_dropped_under_their_reason() {
     let mut bench = Bench::new(Framing::Ethernet, 0);
     bench.face(PEER);
     let other_group = [0x33, 0x33, 0, 0, 0, 1];
@@ -107,9 +107,9 @@ fn frames_of_nobody_are_dropped_under_their_reason() {
         (frame([0xFF; 6], PEER, 0x0806, &[]), LinkDrop::NotNdnFrame),
         (vec![1, 2, 3], LinkDrop::NotNdnFrame),
         (frame(other_group, PEER, ETHERTYPE_NDN, &INTEREST), LinkDrop::UnknownGroup),
-        (frame(STRANGER, PEER, ETHERTYPE_NDN, &INTEREST), LinkDrop::ForeignFrame),
+        (frame(UNKNOWN, PEER, ETHERTYPE_NDN, &INTEREST), LinkDrop::ForeignFrame),
         (frame(HERE, NDN_GROUP, ETHERTYPE_NDN, &INTEREST), LinkDrop::ForeignFrame),
-        (frame(HERE, STRANGER, ETHERTYPE_NDN, &INTEREST), LinkDrop::UnknownSender),
+        (frame(HERE, UNKNOWN, ETHERTYPE_NDN, &INTEREST), LinkDrop::UnknownSender),
         (frame(HERE, PEER, ETHERTYPE_NDN, &too_long), LinkDrop::MalformedFrame),
         (frame(HERE, PEER, ETHERTYPE_NDN, &[]), LinkDrop::MalformedFrame),
     ] {
@@ -121,13 +121,13 @@ fn frames_of_nobody_are_dropped_under_their_reason() {
 }
 
 #[test]
-fn a_link_that_carries_other_frames_than_before_carries_them_for_strangers_too() {
+fn a_new_mtu_of_the_link_applies_to_unsolicited_peers() {
     let mut bench = Bench::new(Framing::Ethernet, 2);
     let mtu_of_sender = |bench: &mut Bench, sender| {
         let id = bench.receive(frame(HERE, sender, ETHERTYPE_NDN, &INTEREST))[0].face;
         bench.table.get(id).expect("made").mtu_bytes()
     };
-    assert_eq!(mtu_of_sender(&mut bench, STRANGER), 1500);
+    assert_eq!(mtu_of_sender(&mut bench, UNKNOWN), 1500);
     let queue = bench.ask(|control| control.take_queue(PortId(0))).expect("answered");
     bench.ask(move |control| control.give_queue(PortId(0), queue, HERE, 1300)).expect("the worker takes the queue");
     assert_eq!(mtu_of_sender(&mut bench, PEER), 1300);

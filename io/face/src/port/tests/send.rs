@@ -50,7 +50,7 @@ fn a_buffer_without_headroom_is_copied() {
 }
 
 #[test]
-fn a_slow_link_fills_a_bounded_queue_whose_length_the_faces_show() {
+fn a_slow_link_fills_a_bounded_queue_and_faces_report_its_length() {
     const LIMIT: usize = 1000;
     let mut bench = Bench::new(Framing::Ethernet, 0);
     bench.set.limit_queues(LIMIT);

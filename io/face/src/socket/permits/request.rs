@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use namehop_packet::FaceScope;
 
 use crate::registry::{FaceParams, FacePersistency};
-use crate::strangers::Origin;
+use crate::unsolicited::Origin;
 
 /// The system resources that a face needs besides its permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,20 +24,20 @@ const UNKNOWN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct PermitRequest {
     pub(super) transport: Transport,
-    /// The origin of a stranger, that is, an unsolicited peer on another host. `None` for an application on this host
+    /// The origin of an unsolicited peer on another host. `None` for an application on this host
     /// and for a configured peer.
-    pub(super) stranger: Option<Origin>,
+    pub(super) unsolicited: Option<Origin>,
 }
 
 impl PermitRequest {
     /// Returns the request of an application on this host, or of a configured peer.
     pub(in super::super) fn known(transport: Transport) -> PermitRequest {
-        PermitRequest { transport, stranger: None }
+        PermitRequest { transport, unsolicited: None }
     }
 
     /// Whether the request is from an unsolicited peer on another host.
-    pub(in super::super) fn is_stranger(&self) -> bool {
-        self.stranger.is_some()
+    pub(in super::super) fn is_unsolicited(&self) -> bool {
+        self.unsolicited.is_some()
     }
 
     /// Returns the system resources that the face needs.
@@ -47,13 +47,13 @@ impl PermitRequest {
 
     /// Returns the request for an accepted connection.
     pub(in super::super) fn of_connection(scope: FaceScope, peer: SocketAddr) -> PermitRequest {
-        let stranger = (scope != FaceScope::Local).then(|| Origin::of(peer));
-        PermitRequest { transport: Transport::Connection, stranger }
+        let unsolicited = (scope != FaceScope::Local).then(|| Origin::of(peer));
+        PermitRequest { transport: Transport::Connection, unsolicited }
     }
 
     /// Returns the request for the sender of a datagram that belongs to no face yet.
     pub(in super::super) fn of_datagram(from: SocketAddr) -> PermitRequest {
-        PermitRequest { transport: Transport::Datagram, stranger: Some(Origin::of(from)) }
+        PermitRequest { transport: Transport::Datagram, unsolicited: Some(Origin::of(from)) }
     }
 
     /// Returns the request for a new face.
@@ -61,7 +61,7 @@ impl PermitRequest {
         let came_by_itself = params.persistency == FacePersistency::OnDemand && params.scope != FaceScope::Local;
         // A link-local address has no socket address if its interface has disappeared.
         let origin = || params.remote_uri.socket_address().map_or(Origin::of(UNKNOWN), Origin::of);
-        PermitRequest { transport, stranger: came_by_itself.then(origin) }
+        PermitRequest { transport, unsolicited: came_by_itself.then(origin) }
     }
 }
 

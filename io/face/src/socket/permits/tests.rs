@@ -27,7 +27,7 @@ fn connection(number: u32) -> PermitRequest {
     PermitRequest::of_connection(FaceScope::NonLocal, address(number))
 }
 
-/// Takes a permit, evicting another stranger if necessary.
+/// Takes a permit, evicting another unsolicited peer if necessary.
 fn force(permits: &Rc<Permits>, request: &PermitRequest) -> Option<Permit> {
     if !permits.has_room(request) {
         permits.take_back(request)?;
@@ -44,26 +44,26 @@ fn is_there(permit: &Permit) -> bool {
 }
 
 #[test]
-fn strangers_leave_a_part_and_have_one_half_each_of_the_rest() {
+fn unsolicited_peers_leave_a_reserve_and_divide_the_rest_by_transport() {
     for (limit, datagrams, connections) in
         [(0, 0, 0), (1, 1, 0), (4, 1, 1), (20, 5, 5), (40, 12, 12), (64, 24, 24), (16_384, 6144, 6144)]
     {
         let permits = permits(limit, |_| {});
-        let strangers = [fill(&permits, datagram), fill(&permits, connection)];
-        assert_eq!(strangers.each_ref().map(Vec::len), [datagrams, connections], "a limit of {limit}");
+        let unsolicited = [fill(&permits, datagram), fill(&permits, connection)];
+        assert_eq!(unsolicited.each_ref().map(Vec::len), [datagrams, connections], "a limit of {limit}");
         let known = fill(&permits, |_| PermitRequest::known(Transport::Datagram));
         assert_eq!(known.len(), limit - datagrams - connections, "a limit of {limit}");
-        drop((strangers, known));
+        drop((unsolicited, known));
         assert_eq!(fill(&permits, |_| PermitRequest::known(Transport::Connection)).len(), limit);
     }
 }
 
 #[test]
-fn strangers_on_ports_have_places_that_sockets_leave_to_them() {
-    let permits = permits(100, |config| config.max_strangers_on_ports = 25);
-    let strangers = [fill(&permits, datagram), fill(&permits, connection)];
+fn sockets_leave_slots_to_unsolicited_peers_on_ports() {
+    let permits = permits(100, |config| config.max_unsolicited_on_ports = 25);
+    let unsolicited = [fill(&permits, datagram), fill(&permits, connection)];
     assert_eq!(
-        strangers.each_ref().map(Vec::len),
+        unsolicited.each_ref().map(Vec::len),
         [25, 25],
         "a quarter is reserved, and a third of the rest is for ports"
     );
@@ -73,14 +73,14 @@ fn strangers_on_ports_have_places_that_sockets_leave_to_them() {
 #[test]
 fn connections_are_bounded_by_the_descriptors() {
     let permits = permits(1000, |config| config.max_connections = 20);
-    let strangers = fill(&permits, connection);
-    assert_eq!(strangers.len(), 10);
+    let unsolicited = fill(&permits, connection);
+    assert_eq!(unsolicited.len(), 10);
     let known = fill(&permits, |_| PermitRequest::known(Transport::Connection));
     assert_eq!(known.len(), 10);
     assert!(!fill(&permits, datagram).is_empty(), "datagram peers must need no permit of a connection");
-    // An application evicts the connection of a stranger.
+    // An application evicts the connection of an unsolicited peer.
     assert!(force(&permits, &PermitRequest::known(Transport::Connection)).is_some());
-    assert!(!is_there(&strangers[0]) && is_there(&strangers[1]));
+    assert!(!is_there(&unsolicited[0]) && is_there(&unsolicited[1]));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_flood_from_forged_addresses_replaces_itself_only() {
 }
 
 #[test]
-fn whoever_goes_on_sending_stays_and_who_is_new_gets_in() {
+fn active_peers_stay_and_new_peers_are_admitted() {
     let permits = permits(64, |_| {});
     let mut now = Duration::ZERO;
     let mut take = |request: &PermitRequest| {
@@ -131,7 +131,7 @@ fn whoever_goes_on_sending_stays_and_who_is_new_gets_in() {
     let left = all.iter().filter(|permit| is_there(permit)).count();
     assert_eq!(left, 24 - quarter, "new peers must get a quarter");
     assert_eq!(newcomers.iter().filter(|permit| is_there(permit)).count(), quarter);
-    // A new stranger that continues to send is safe from later ones.
+    // A new unsolicited peer that continues to send is safe from later ones.
     let steady = newcomers.pop().expect("a permit");
     steady.activity.note_received();
     for number in 200..300 {
@@ -143,14 +143,14 @@ fn whoever_goes_on_sending_stays_and_who_is_new_gets_in() {
 }
 
 #[test]
-fn strangers_of_one_address_replace_each_other() {
-    let permits = permits(1000, |config| config.strangers_per_address = 8);
+fn unsolicited_peers_of_one_address_evict_each_other() {
+    let permits = permits(1000, |config| config.max_unsolicited_per_address = 8);
     let one = |port: u16| PermitRequest::of_datagram(SocketAddr::from((Ipv4Addr::new(10, 1, 1, 1), port)));
     let first: Vec<Permit> = (0..8).map(|port| permits.take(&one(port)).expect("room")).collect();
     first[0].activity.note_received();
     assert!(permits.take(&one(8)).is_none());
     let second: Vec<Permit> = (8..100).filter_map(|port| force(&permits, &one(port))).collect();
-    assert_eq!(permits.0.borrow().strangers.len(Transport::Datagram as usize), 8);
+    assert_eq!(permits.0.borrow().unsolicited.len(Transport::Datagram as usize), 8);
     assert!(
         !second.is_empty() && second.len() <= 4,
         "at most a quarter may be reassigned per second: {}",
@@ -167,7 +167,7 @@ fn strangers_of_one_address_replace_each_other() {
 }
 
 #[test]
-fn silent_connections_go_when_half_of_the_places_are_taken() {
+fn silent_connections_are_closed_when_half_of_the_permits_are_in_use() {
     let permits = permits(64, |config| config.silent_timeout_ms = 10_000);
     let now = Instant::now();
     let later = now + Duration::from_secs(11);
@@ -183,7 +183,7 @@ fn silent_connections_go_when_half_of_the_places_are_taken() {
 }
 
 #[test]
-fn a_peer_that_was_made_persistent_does_not_give_way() {
+fn a_peer_made_persistent_is_not_evicted() {
     let permits = permits(4, |_| {});
     let table = FaceTable::new();
     let mut params = FaceParams::new(FaceUri::udp(address(1)), FaceUri::udp(address(0)));
@@ -198,29 +198,29 @@ fn a_peer_that_was_made_persistent_does_not_give_way() {
     face.update(&update).expect("allowed");
     assert!(permits.take_back(&datagram(2)).is_none(), "a persistent face must not be evicted");
     assert!(is_there(&permit));
-    // It now counts as a configured peer, so a permit is free for another stranger.
-    let stranger = permits.take(&datagram(2)).expect("room");
-    drop((permit, stranger));
+    // It now counts as a configured peer, so a permit is free for another unsolicited peer.
+    let unsolicited = permits.take(&datagram(2)).expect("room");
+    drop((permit, unsolicited));
     assert_eq!(permits.0.borrow().taken, 0);
     assert_eq!(fill(&permits, |_| PermitRequest::known(Transport::Datagram)).len(), 4);
 }
 
 #[test]
-fn places_come_back_whoever_gave_them_up() {
+fn permits_are_freed_by_their_holder_and_by_eviction() {
     let permits = permits(40, |_| {});
     for round in 0..50_u32 {
         let held: Vec<Permit> = (0..30).filter_map(|n| force(&permits, &connection(n % (round + 1)))).collect();
         drop(held);
         let state = permits.0.borrow();
         assert_eq!((state.taken, state.connections), (0, 0));
-        assert!(state.strangers.is_empty(), "no entry may be left");
+        assert!(state.unsolicited.is_empty(), "no entry may be left");
     }
 }
 
 /// Many random floods: the counts always agree with the permits in use.
 #[test]
-fn counts_agree_with_the_places_that_are_out() {
-    let permits = permits(32, |config| config.strangers_per_address = 5);
+fn counts_agree_with_the_permits_in_use() {
+    let permits = permits(32, |config| config.max_unsolicited_per_address = 5);
     let mut held: Vec<Permit> = Vec::new();
     let mut state = 3_u64;
     for _ in 0..20_000 {

@@ -21,9 +21,9 @@ fn grow_all(accounts: &[Account]) {
 fn shares_shrink_with_their_number_and_stay_within_the_budget() {
     for number in [1, 2, 10, 300] {
         let budget = SendBudget::new(64 * MIB);
-        let strangers: Vec<Account> = (0..number).map(|_| budget.account(true)).collect();
-        grow_all(&strangers);
-        let shares: Vec<usize> = strangers.iter().map(|account| account.held_bytes.get()).collect();
+        let unsolicited: Vec<Account> = (0..number).map(|_| budget.account(true)).collect();
+        grow_all(&unsolicited);
+        let shares: Vec<usize> = unsolicited.iter().map(|account| account.held_bytes.get()).collect();
         let fair = 32 * MIB / (number + 1);
         assert!(shares.iter().all(|share| share.abs_diff(fair) <= 4096), "{number}: {:?}", &shares[..1]);
         assert!(shares.iter().sum::<usize>() <= 32 * MIB);
@@ -31,23 +31,23 @@ fn shares_shrink_with_their_number_and_stay_within_the_budget() {
         grow_all(&known);
         let fair = (64 * MIB - shares.iter().sum::<usize>()) / (number + 1);
         assert!(known.iter().all(|account| account.held_bytes.get().abs_diff(fair) <= 4096));
-        drop((strangers, known));
-        assert_eq!((budget.all_bytes.get(), budget.strangers_bytes.get()), (0, 0));
+        drop((unsolicited, known));
+        assert_eq!((budget.all_bytes.get(), budget.unsolicited_bytes.get()), (0, 0));
     }
 }
 
 #[test]
-fn greedy_known_queues_leave_strangers_little_but_every_queue_a_packet() {
+fn greedy_configured_queues_leave_every_queue_room_for_a_packet() {
     let budget = SendBudget::new(MIB);
     let known: Vec<Account> = (0..1000).map(|_| budget.account(false)).collect();
     grow_all(&known);
     assert!(known.iter().all(|account| account.held_bytes.get() >= FLOOR_BYTES));
-    let stranger = budget.account(true);
-    assert!(stranger.is_scarce());
-    assert!(!stranger.hold(FLOOR_BYTES + 1) && stranger.hold(FLOOR_BYTES));
-    assert!(stranger.hold(100), "a smaller buffer must always be allowed");
+    let unsolicited = budget.account(true);
+    assert!(unsolicited.is_scarce());
+    assert!(!unsolicited.hold(FLOOR_BYTES + 1) && unsolicited.hold(FLOOR_BYTES));
+    assert!(unsolicited.hold(100), "a smaller buffer must always be allowed");
     drop(known);
-    assert!(!stranger.is_scarce() && stranger.hold(200 * 1024));
+    assert!(!unsolicited.is_scarce() && unsolicited.hold(200 * 1024));
 }
 
 fn buffer(limit_bytes: usize) -> SendBuffer {

@@ -92,7 +92,7 @@ proptest! {
                 3 => datagram(Ipv4Addr::new(192, 0, 2, 4), 7000, 6363, &INTEREST),
                 4 => datagram(Ipv4Addr::new(192, 0, 2, 4), 50_000, 6363, &INTEREST),
                 5 => tunnelled(PEER, &INTEREST),
-                _ => tunnelled(STRANGER, &INTEREST),
+                _ => tunnelled(UNKNOWN, &INTEREST),
             };
             if is_tagged {
                 frame = in_vlan(&frame);

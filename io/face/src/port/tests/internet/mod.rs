@@ -79,7 +79,7 @@ fn arp_answer(sender: MacAddress, sender_ip: Ipv4Addr) -> Vec<u8> {
 
 impl Bench {
     /// Runs one poll iteration `ms` later; returns the sent frames.
-    fn turn_after(&mut self, ms: u64) -> Vec<Vec<u8>> {
+    fn poll_after(&mut self, ms: u64) -> Vec<Vec<u8>> {
         self.now = self.now.plus_ms(ms);
         let mut frames = Vec::new();
         self.set.receive(self.now, &mut frames, &mut self.records, &self.pool);
@@ -88,7 +88,7 @@ impl Bench {
     }
 
     /// Receives a frame for the port itself; returns the sent frames.
-    fn hear(&mut self, frame: Vec<u8>) -> Vec<Vec<u8>> {
+    fn receive_control(&mut self, frame: Vec<u8>) -> Vec<Vec<u8>> {
         assert!(self.receive(frame).is_empty());
         self.flush();
         std::mem::take(&mut self.wire().sent)
@@ -102,10 +102,12 @@ impl Bench {
 
     /// Answers the port's request for the next hop, so that the face can send.
     fn resolve(&mut self, next_hop: impl Into<IpAddr>, address: MacAddress) {
-        assert!(!self.turn_after(1_000).is_empty(), "a question");
+        assert!(!self.poll_after(1_000).is_empty(), "a question");
         match next_hop.into() {
-            IpAddr::V4(next_hop) => self.hear(arp_answer(address, next_hop)),
-            IpAddr::V6(next_hop) => self.hear(neighbour_discovery::answer(address, next_hop, (HERE, OWN_V6)).to_vec()),
+            IpAddr::V4(next_hop) => self.receive_control(arp_answer(address, next_hop)),
+            IpAddr::V6(next_hop) => {
+                self.receive_control(neighbour_discovery::answer(address, next_hop, (HERE, OWN_V6)).to_vec())
+            }
         };
     }
 
@@ -115,31 +117,31 @@ impl Bench {
 }
 
 #[test]
-fn who_asks_for_an_address_of_the_port_is_answered() {
+fn requests_for_an_address_of_the_port_are_answered() {
     let mut bench = bench(0);
     let ask = |target_ip, sender_ip| Arp { is_reply: false, sender: PEER, sender_ip, target: [0; 6], target_ip };
-    let answers = bench.hear(ask(OWN, OTHER).to_frame(&BROADCAST).to_vec());
+    let answers = bench.receive_control(ask(OWN, OTHER).to_frame(&BROADCAST).to_vec());
     assert_eq!(answers, [ask(OWN, OTHER).answer(HERE).to_frame(&PEER).to_vec()]);
     assert_eq!(
-        bench.hear(ask(OWN, Ipv4Addr::UNSPECIFIED).to_frame(&BROADCAST).to_vec()).len(),
+        bench.receive_control(ask(OWN, Ipv4Addr::UNSPECIFIED).to_frame(&BROADCAST).to_vec()).len(),
         1,
         "an address probe must be answered, because the address is in use"
     );
     let question = |asked| neighbour_discovery::question((PEER, OTHER_V6), OWN_V6, asked).to_vec();
     for question in [question(None), question(Some(HERE))] {
-        let answers = bench.hear(question);
+        let answers = bench.receive_control(question);
         assert_eq!(answers, [neighbour_discovery::answer(HERE, OWN_V6, (PEER, OTHER_V6)).to_vec()]);
     }
     assert_eq!(bench.total_drops(), 0);
     for (frame, reason) in [
         (ask(REMOTE, OTHER).to_frame(&BROADCAST).to_vec(), LinkDrop::ForeignFrame),
-        (ask(OWN, OTHER).to_frame(&STRANGER).to_vec(), LinkDrop::ForeignFrame),
+        (ask(OWN, OTHER).to_frame(&UNKNOWN).to_vec(), LinkDrop::ForeignFrame),
         (ask(OTHER, OWN).to_frame(&BROADCAST).to_vec(), LinkDrop::NeighbourConflict),
         (ask(OWN, OTHER).to_frame(&BROADCAST)[..41].to_vec(), LinkDrop::BadNeighbourMessage),
         (neighbour_discovery::question((PEER, OTHER_V6), OTHER_V6, Some(HERE)).to_vec(), LinkDrop::ForeignFrame),
     ] {
         let before = bench.dropped(reason);
-        assert!(bench.hear(frame).is_empty());
+        assert!(bench.receive_control(frame).is_empty());
         assert_eq!(bench.dropped(reason), before + 1, "{reason:?}");
     }
 }
@@ -179,7 +181,7 @@ fn datagrams_reach_the_face_of_their_sender() {
     let mut damaged = datagram(OTHER, 6363, 6363, &INTEREST);
     damaged[50] ^= 1;
     let mut to_other = datagram(OTHER, 6363, 6363, &INTEREST);
-    to_other[..6].copy_from_slice(&STRANGER);
+    to_other[..6].copy_from_slice(&UNKNOWN);
     let mut to_all = datagram(OTHER, 6363, 6363, &INTEREST);
     to_all[..6].copy_from_slice(&BROADCAST);
     for (frame, reason) in [
@@ -223,14 +225,14 @@ fn vxlan_faces_are_told_apart_by_network_and_inner_sender() {
     for (payload, face) in [
         (inside(7, NDN_GROUP, PEER, ETHERTYPE_NDN), &seven),
         (inside(8, NDN_GROUP, PEER, ETHERTYPE_NDN), &eight),
-        (inside(8, HERE, STRANGER, ETHERTYPE_NDN), &one),
+        (inside(8, HERE, UNKNOWN, ETHERTYPE_NDN), &one),
     ] {
         let frames = bench.receive(datagram(OTHER, 55_555, 4789, &payload));
         assert_eq!((frames[0].face, frames[0].buffer.bytes()), (face.id(), &INTEREST[..]));
     }
     for (payload, reason) in [
         (inside(9, HERE, PEER, ETHERTYPE_NDN), LinkDrop::UnknownSender),
-        (inside(7, STRANGER, PEER, ETHERTYPE_NDN), LinkDrop::ForeignFrame),
+        (inside(7, UNKNOWN, PEER, ETHERTYPE_NDN), LinkDrop::ForeignFrame),
         (inside(7, HERE, PEER, 0x0800), LinkDrop::NotNdnFrame),
         (inside(7, HERE, PEER, ETHERTYPE_NDN)[..21].to_vec(), LinkDrop::MalformedFrame),
         ([&[0], &inside(7, HERE, PEER, ETHERTYPE_NDN)[1..]].concat(), LinkDrop::MalformedFrame),
@@ -241,7 +243,7 @@ fn vxlan_faces_are_told_apart_by_network_and_inner_sender() {
     }
     let sent = bench.send_one(&one);
     assert_eq!(sent[0][42..50], [8, 0, 0, 0, 0, 0, 8, 0]);
-    assert_eq!(sent[0][50..64], [&STRANGER[..], &HERE, &ETHERTYPE_NDN.to_be_bytes()].concat());
+    assert_eq!(sent[0][50..64], [&UNKNOWN[..], &HERE, &ETHERTYPE_NDN.to_be_bytes()].concat());
     assert_eq!(bench.send_one(&seven)[0][50..56], NDN_GROUP);
 }
 
@@ -343,7 +345,7 @@ proptest! {
                 }
             }
             bench.wire().incoming.push(frame);
-            bench.turn_after(100);
+            bench.poll_after(100);
         }
         bench.ask(|control| control.set_state(PortId(0), false));
         bench.set.apply_changes(&mut bench.records);

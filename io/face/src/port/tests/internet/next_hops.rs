@@ -11,7 +11,7 @@ fn the_next_hop_is_asked_for_and_what_waits_goes_out_with_its_address() {
         let face = bench.face_on(0, "dev://test0", udp_peer(remote));
         assert_eq!(face.mtu_bytes(), if remote.is_ipv4() { 1472 } else { 1452 });
         assert!(bench.send_one(&face).is_empty(), "the frame must wait for address resolution");
-        let questions = bench.turn_after(0);
+        let questions = bench.poll_after(0);
         assert_eq!(questions.len(), 1);
         let next_hop = if remote == IpAddr::V4(REMOTE) { IpAddr::V4(GATEWAY) } else { remote };
         let (expected, answer) = match next_hop {
@@ -22,7 +22,7 @@ fn the_next_hop_is_asked_for_and_what_waits_goes_out_with_its_address() {
             ),
         };
         assert_eq!(questions[0], expected);
-        let sent = bench.hear(answer);
+        let sent = bench.receive_control(answer);
         assert_eq!(sent.len(), 1);
         assert_eq!((&sent[0][..6], &sent[0][6..12]), (&PEER[..], &HERE[..]));
         assert_eq!(bench.send_one(&face), sent, "the next frame must be sent at once");
@@ -35,7 +35,7 @@ fn the_next_hop_is_asked_for_and_what_waits_goes_out_with_its_address() {
 }
 
 #[test]
-fn a_silent_next_hop_is_given_up_and_found_again() {
+fn a_silent_next_hop_is_dropped_and_resolved_again() {
     let mut bench = bench(0);
     let face = bench.face_on(0, "dev://test0", udp_peer(OTHER.into()));
     for _ in 0..20 {
@@ -43,46 +43,50 @@ fn a_silent_next_hop_is_given_up_and_found_again() {
     }
     let unresolved = |bench: &Bench| bench.dropped(LinkDrop::NextHopUnresolved);
     assert_eq!(unresolved(&bench), 4, "only sixteen frames may wait");
-    let questions: usize = (0..100).map(|_| bench.turn_after(100).len()).sum();
+    let questions: usize = (0..100).map(|_| bench.poll_after(100).len()).sum();
     assert_eq!(questions, 6, "requests must be sent at 0, 1, 2, 3, 5 and 9 s");
     assert_eq!(unresolved(&bench), 20, "no frame may wait any longer");
     assert_eq!(face.counters.link_drop(LinkDrop::NextHopUnresolved), 20);
     assert!(bench.send_one(&face).is_empty());
     assert_eq!((unresolved(&bench), bench.pool.in_use()), (21, 0));
-    let questions: usize = (0..1000).map(|_| bench.turn_after(100).len()).sum();
+    let questions: usize = (0..1000).map(|_| bench.poll_after(100).len()).sum();
     assert!((6..=9).contains(&questions), "{questions} requests in 100 s");
     // The next hop comes back and sends a request itself.
     let question = Arp { is_reply: false, sender: PEER, sender_ip: OTHER, target: [0; 6], target_ip: OWN };
-    assert_eq!(bench.hear(question.to_frame(&BROADCAST).to_vec()).len(), 2, "a reply and a request must be sent");
+    assert_eq!(
+        bench.receive_control(question.to_frame(&BROADCAST).to_vec()).len(),
+        2,
+        "a reply and a request must be sent"
+    );
     assert!(bench.send_one(&face).is_empty(), "a request of the peer alone must not resolve its address");
-    bench.turn_after(1_000);
-    assert_eq!(bench.hear(arp_answer(PEER, OTHER)).len(), 1);
+    bench.poll_after(1_000);
+    assert_eq!(bench.receive_control(arp_answer(PEER, OTHER)).len(), 1);
     assert_eq!(bench.send_one(&face).len(), 1);
 }
 
 #[test]
-fn a_next_hop_is_asked_again_from_time_to_time_and_another_takes_its_place_only_when_it_is_silent() {
+fn a_next_hop_is_probed_and_replaced_only_when_it_is_silent() {
     let mut bench = bench(0);
     let face = bench.face_on(0, "dev://test0", udp_peer(OTHER.into()));
     bench.resolve(OTHER, PEER);
     let goes_to = |bench: &mut Bench| bench.send_one(&face).pop().map(|frame| frame[..6].to_vec());
-    assert_eq!(bench.turn_after(29_000), Vec::<Vec<u8>>::new());
-    let questions = bench.turn_after(1_500);
+    assert_eq!(bench.poll_after(29_000), Vec::<Vec<u8>>::new());
+    let questions = bench.poll_after(1_500);
     assert_eq!(
         questions,
         [arp::question((HERE, OWN), OTHER, Some(PEER)).to_vec()],
         "the request must go to the known address"
     );
-    bench.hear(arp_answer(PEER, OTHER));
+    bench.receive_control(arp_answer(PEER, OTHER));
 
     // Another host claims to be the next hop, solicited or not: the known one is asked, and stays.
-    bench.turn_after(2_000);
+    bench.poll_after(2_000);
     for claim in [
-        arp_answer(STRANGER, OTHER),
-        Arp { is_reply: true, sender: STRANGER, sender_ip: OTHER, target: BROADCAST, target_ip: OTHER }
+        arp_answer(UNKNOWN, OTHER),
+        Arp { is_reply: true, sender: UNKNOWN, sender_ip: OTHER, target: BROADCAST, target_ip: OTHER }
             .to_frame(&BROADCAST)
             .to_vec(),
-        Arp { is_reply: false, sender: STRANGER, sender_ip: OTHER, target: [0; 6], target_ip: OWN }
+        Arp { is_reply: false, sender: UNKNOWN, sender_ip: OTHER, target: [0; 6], target_ip: OWN }
             .to_frame(&BROADCAST)
             .to_vec(),
     ] {
@@ -90,20 +94,20 @@ fn a_next_hop_is_asked_again_from_time_to_time_and_another_takes_its_place_only_
         assert!(bench.receive(claim).is_empty());
         assert_eq!(bench.dropped(LinkDrop::NeighbourConflict), before + 1);
     }
-    let sent = bench.turn_after(0);
+    let sent = bench.poll_after(0);
     assert_eq!(sent, [arp::question((HERE, OWN), OTHER, Some(PEER)).to_vec()], "one request for any number of claims");
-    assert!(bench.receive(arp_answer(STRANGER, OTHER)).is_empty(), "a reply from another address");
+    assert!(bench.receive(arp_answer(UNKNOWN, OTHER)).is_empty(), "a reply from another address");
     assert_eq!(goes_to(&mut bench).as_deref(), Some(&PEER[..]));
-    bench.hear(arp_answer(PEER, OTHER));
+    bench.receive_control(arp_answer(PEER, OTHER));
     assert_eq!(goes_to(&mut bench).as_deref(), Some(&PEER[..]));
 
     // It falls silent: another host replaces it only after three requests.
-    bench.turn_after(2_000);
-    assert!(bench.receive(arp_answer(STRANGER, OTHER)).is_empty());
-    let asked: Vec<_> = (0..5).flat_map(|_| bench.turn_after(1_000)).map(|frame| frame[..6].to_vec()).collect();
+    bench.poll_after(2_000);
+    assert!(bench.receive(arp_answer(UNKNOWN, OTHER)).is_empty());
+    let asked: Vec<_> = (0..5).flat_map(|_| bench.poll_after(1_000)).map(|frame| frame[..6].to_vec()).collect();
     assert_eq!(asked, [PEER, PEER, PEER, BROADCAST, BROADCAST, BROADCAST].map(|address| address.to_vec()));
-    bench.hear(arp_answer(STRANGER, OTHER));
-    assert_eq!(goes_to(&mut bench).as_deref(), Some(&STRANGER[..]));
+    bench.receive_control(arp_answer(UNKNOWN, OTHER));
+    assert_eq!(goes_to(&mut bench).as_deref(), Some(&UNKNOWN[..]));
 }
 
 #[test]
@@ -111,9 +115,9 @@ fn a_configured_hardware_address_is_never_asked_for() {
     let mut bench = bench(0);
     let local = "dev://test0?ip=192.0.2.1&port=6363&mac=02:00:00:00:00:03";
     let face = bench.face_on(0, "dev://test0", peer("udp4://192.0.2.2:6363", local));
-    assert!(bench.turn_after(60_000).is_empty());
-    assert!(bench.hear(arp_answer(PEER, OTHER)).is_empty());
-    assert_eq!(bench.send_one(&face)[0][..6], STRANGER);
+    assert!(bench.poll_after(60_000).is_empty());
+    assert!(bench.receive_control(arp_answer(PEER, OTHER)).is_empty());
+    assert_eq!(bench.send_one(&face)[0][..6], UNKNOWN);
     assert_eq!(bench.set.next_deadline(), Timestamp::NEVER);
 }
 
@@ -129,19 +133,19 @@ fn an_interrupted_link_and_another_hardware_address_are_resolved_anew() {
     });
     bench.set.apply_changes(&mut bench.records);
     assert!(bench.send_one(&face).is_empty());
-    bench.resolve(OTHER, STRANGER);
-    assert_eq!(bench.send_one(&face)[0][..6], STRANGER);
+    bench.resolve(OTHER, UNKNOWN);
+    assert_eq!(bench.send_one(&face)[0][..6], UNKNOWN);
     let queue = || Box::new(TestPort(Arc::clone(&bench.wire), bench.pool.clone()));
     let (same, queue) = (queue(), queue());
     bench
         .ask(move |control| control.give_queue(PortId(0), Some(same), HERE, 1400).expect("the worker takes the queue"));
-    assert_eq!(bench.send_one(&face)[0][..6], STRANGER, "a link with other frames must count as the same link");
+    assert_eq!(bench.send_one(&face)[0][..6], UNKNOWN, "a link with other frames must count as the same link");
     let here = [2, 0, 0, 0, 0, 0x55];
     bench.ask(move |control| {
         control.give_queue(PortId(0), Some(queue), here, 1500).expect("the worker takes the queue")
     });
     assert!(bench.send_one(&face).is_empty());
-    let question = bench.turn_after(1_000).remove(0);
+    let question = bench.poll_after(1_000).remove(0);
     assert_eq!(question[6..12], here);
 }
 
@@ -162,5 +166,5 @@ fn what_waits_for_all_next_hops_is_bounded_and_goes_with_its_face() {
     }
     assert_eq!(bench.pool.in_use(), 0);
     assert_eq!(bench.total_drops(), 38 * 16);
-    assert!(bench.turn_after(60_000).is_empty(), "no requests may be sent for unused next hops");
+    assert!(bench.poll_after(60_000).is_empty(), "no requests may be sent for unused next hops");
 }

@@ -24,15 +24,15 @@ fn the_same_addresses_are_those_of_different_hosts_in_different_vlans() {
     );
     // Each next hop is requested in its own network, and an answer counts only there.
     let question = arp::question((HERE, OWN), OTHER, None);
-    let mut questions = bench.turn_after(0);
+    let mut questions = bench.poll_after(0);
     questions.sort_by_key(Vec::len);
     assert_eq!(questions, [question.to_vec(), sent_in_vlan(&question)]);
-    bench.hear(in_vlan(&arp_answer(PEER, OTHER)));
+    bench.receive_control(in_vlan(&arp_answer(PEER, OTHER)));
     assert_eq!((plain.next_hop(), tagged.next_hop()), (None, Some(PEER)));
-    bench.hear(arp_answer(STRANGER, OTHER));
-    assert_eq!((plain.next_hop(), tagged.next_hop()), (Some(STRANGER), Some(PEER)));
+    bench.receive_control(arp_answer(UNKNOWN, OTHER));
+    assert_eq!((plain.next_hop(), tagged.next_hop()), (Some(UNKNOWN), Some(PEER)));
     let (untagged, in_seven) = (bench.send_one(&plain).remove(0), bench.send_one(&tagged).remove(0));
-    assert_eq!((&untagged[..6], &in_seven[..6]), (&STRANGER[..], &PEER[..]));
+    assert_eq!((&untagged[..6], &in_seven[..6]), (&UNKNOWN[..], &PEER[..]));
     assert_eq!(in_seven[12..18], [0x81, 0x00, 0x00, 0x07, 0x08, 0x00]);
     assert_eq!(in_seven[18..], untagged[14..]);
     assert_eq!(bench.send_one(&tunnel)[0][54..60], NDN_GROUP, "the inner frame goes to the NDN group");
@@ -62,11 +62,11 @@ fn questions_are_answered_in_the_vlan_where_they_were_asked() {
     let mut bench = bench_with_vlan();
     let question = Arp { is_reply: false, sender: PEER, sender_ip: OTHER, target: [0; 6], target_ip: OWN };
     let answer = question.answer(HERE).to_frame(&PEER);
-    assert_eq!(bench.hear(in_vlan(&question.to_frame(&BROADCAST))), [sent_in_vlan(&answer)]);
-    assert_eq!(bench.hear(question.to_frame(&BROADCAST).to_vec()), [answer.to_vec()]);
+    assert_eq!(bench.receive_control(in_vlan(&question.to_frame(&BROADCAST))), [sent_in_vlan(&answer)]);
+    assert_eq!(bench.receive_control(question.to_frame(&BROADCAST).to_vec()), [answer.to_vec()]);
     let question = neighbour_discovery::question((PEER, OTHER_V6), OWN_V6, None);
     let answer = neighbour_discovery::answer(HERE, OWN_V6, (PEER, OTHER_V6));
-    assert_eq!(bench.hear(in_vlan(&question)), [sent_in_vlan(&answer)]);
+    assert_eq!(bench.receive_control(in_vlan(&question)), [sent_in_vlan(&answer)]);
 
     // An echo reply keeps the tag with its priority.
     let mut message = vec![8, 0, 0, 0, 0x12, 0x34, 0, 1, 7, 7];
@@ -79,7 +79,7 @@ fn questions_are_answered_in_the_vlan_where_they_were_asked() {
     let checksum = Checksum::new().bytes(&ping[14..34]).finish();
     ping[24..26].copy_from_slice(&checksum);
     ping.extend(message);
-    let pong = bench.hear(in_vlan(&ping)).remove(0);
+    let pong = bench.receive_control(in_vlan(&ping)).remove(0);
     assert_eq!(pong[..18], [&PEER[..], &HERE, &[0x81, 0x00, 0x60, 0x07, 0x08, 0x00]].concat());
     assert_eq!((&pong[30..38], pong[38], pong.len()), (&[192, 0, 2, 1, 192, 0, 2, 2][..], 0, 64));
     assert_eq!(bench.total_drops(), 0);

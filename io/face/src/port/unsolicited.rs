@@ -1,8 +1,8 @@
 //! The faces of a port created by unknown senders, and which of them is evicted when their limit is reached.
 //!
-//! The rules are those for unsolicited peers on sockets: see [`strangers`](crate::strangers). Faces created by command
-//! or configuration do not count, and neither do faces that were made persistent later. Every hardware address can be
-//! forged, so only Internet addresses identify an origin.
+//! The rules are those for unsolicited peers on sockets: see [`unsolicited`](crate::unsolicited). Faces created by
+//! command or configuration do not count, and neither do faces that were made persistent later. Every hardware address
+//! can be forged, so only Internet addresses identify an origin.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -18,25 +18,25 @@ use crate::encapsulation::FacePeer;
 use crate::log_limit::LogLimit;
 use crate::registry::{Face, FacePersistency};
 use crate::socket::{FaceEvent, is_worth_a_face};
-use crate::strangers::{Occupant, Origin, Place, Strangers};
+use crate::unsolicited::{Occupant, Origin, SlotHandle, UnsolicitedPeers};
 
 /// All of them have one share.
 const SHARE: usize = 0;
 
 /// A face created by an unknown sender.
-struct Stranger {
+struct UnsolicitedSender {
     face: Arc<Face>,
     /// Frames received at the last check.
     frames: u64,
 }
 
-impl Stranger {
+impl UnsolicitedSender {
     fn received(&self) -> u64 {
         self.face.counters.sum(|worker| worker.received.frames.get())
     }
 }
 
-impl Occupant for Stranger {
+impl Occupant for UnsolicitedSender {
     fn is_known(&self) -> bool {
         self.face.persistency() != FacePersistency::OnDemand
     }
@@ -51,41 +51,42 @@ impl Occupant for Stranger {
 }
 
 /// The faces of unknown senders; see the module documentation.
-pub(super) struct PortStrangers {
-    strangers: Strangers<Stranger>,
-    places: HashMap<FaceId, Place>,
+pub(super) struct UnsolicitedSenders {
+    unsolicited: UnsolicitedPeers<UnsolicitedSender>,
+    slots: HashMap<FaceId, SlotHandle>,
 }
 
-impl PortStrangers {
+impl UnsolicitedSenders {
     /// Creates an empty set for at most `limit` faces, and at most `per_address` from one Internet address.
-    pub(super) fn new(limit: usize, per_address: usize) -> PortStrangers {
-        PortStrangers { strangers: Strangers::new(&[limit], per_address), places: HashMap::new() }
+    pub(super) fn new(limit: usize, per_address: usize) -> UnsolicitedSenders {
+        UnsolicitedSenders { unsolicited: UnsolicitedPeers::new(&[limit], per_address), slots: HashMap::new() }
     }
 
     /// Whether there is space for a face of this peer.
     pub(super) fn has_room(&self, peer: &FacePeer) -> bool {
-        self.strangers.has_room(SHARE, origin_of(peer))
+        self.unsolicited.has_room(SHARE, origin_of(peer))
     }
 
     /// Evicts a face so that there is space for this peer; returns the evicted face.
     pub(super) fn evict_for(&mut self, peer: &FacePeer, now: Timestamp) -> Option<Arc<Face>> {
-        let Stranger { face, .. } = self.strangers.evict_for(SHARE, origin_of(peer), Duration::from_nanos(now.0))?;
-        self.places.remove(&face.id());
+        let UnsolicitedSender { face, .. } =
+            self.unsolicited.evict_for(SHARE, origin_of(peer), Duration::from_nanos(now.0))?;
+        self.slots.remove(&face.id());
         Some(face)
     }
 
     /// Adds a face created by an unknown sender.
     pub(super) fn add(&mut self, face: &Arc<Face>, peer: &FacePeer) {
         // The frame that created the face is counted later, and does not show that the sender continues.
-        let stranger = Stranger { face: Arc::clone(face), frames: 1 };
-        self.places.insert(face.id(), self.strangers.enter(SHARE, origin_of(peer), stranger));
+        let unsolicited = UnsolicitedSender { face: Arc::clone(face), frames: 1 };
+        self.slots.insert(face.id(), self.unsolicited.enter(SHARE, origin_of(peer), unsolicited));
     }
 
     /// Removes a closed face, if it is in the set.
     pub(super) fn remove(&mut self, id: FaceId) {
-        if let Some(place) = self.places.remove(&id) {
+        if let Some(slot) = self.slots.remove(&id) {
             // A face that was made persistent has left the set already.
-            let _ = self.strangers.leave(place);
+            let _ = self.unsolicited.leave(slot);
         }
     }
 }
@@ -102,18 +103,18 @@ impl PortSet {
     ) -> Result<FaceId, LinkDrop> {
         let now = self.now;
         let port = self.port(id).ok_or(LinkDrop::UnknownSender)?;
-        if !port.admits_strangers(peer.vlan()) {
+        if !port.admits_unsolicited(peer.vlan()) {
             return Err(LinkDrop::UnknownSender);
         }
         if !is_worth_a_face(packet.bytes()) {
             return Err(LinkDrop::NotNdnFrame);
         }
-        if !port.strangers.has_room(&peer)
-            && let Some(face) = port.strangers.evict_for(&peer, now)
+        if !port.unsolicited.has_room(&peer)
+            && let Some(face) = port.unsolicited.evict_for(&peer, now)
         {
             self.close_evicted(id, &face, faces);
         }
-        let port = self.port(id).filter(|port| port.strangers.has_room(&peer));
+        let port = self.port(id).filter(|port| port.unsolicited.has_room(&peer));
         let params = port.map(|port| face_params(peer, &port.params.uri, port.params.mtu_bytes));
         let mut params = params.ok_or_else(too_many_faces)?;
         params.persistency = FacePersistency::OnDemand;
@@ -126,7 +127,7 @@ impl PortSet {
         let number = face.id();
         self.add_face(id, &face, peer, faces);
         if let Some(port) = self.port(id) {
-            port.strangers.add(&face, &peer);
+            port.unsolicited.add(&face, &peer);
             if let Share::First { others } = &port.share {
                 others.iter().for_each(|other| other.add_face(id, &face, peer));
             }

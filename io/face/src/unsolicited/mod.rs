@@ -1,21 +1,21 @@
-//! Slots for strangers, and which stranger is evicted when all slots are in use. A *stranger* is an unsolicited peer on
-//! another host.
+//! Slots for unsolicited peers on other hosts, and which of them is evicted when all slots are in use.
 //!
-//! Anyone can send a datagram or a frame, or open a connection, and gets a face by doing so. So the number of strangers
-//! is limited. When all slots are in use, a new stranger evicts the one that has been idle longest:
+//! Anyone can send a datagram or a frame, or open a connection, and gets a face by doing so. So the number of
+//! unsolicited peers is limited. When all slots are in use, a new unsolicited peer evicts the one that has been idle
+//! longest:
 //!
-//! * Strangers that have sent nothing since their face was created are evicted first, oldest first. So a flood of
-//!   packets with forged addresses replaces itself. A quarter of the slots is reserved for such new strangers even when
-//!   all others are in use. So a new one has time to show that it continues to send.
-//! * If a stranger is checked for eviction and has sent packets since the last check, it moves to the end of the list.
-//!   So the list need not be kept in order of time, and a packet costs only a flag or counter update. Each check of an
-//!   active stranger is paid for by one of its packets.
+//! * Unsolicited peers that have sent nothing since their face was created are evicted first, oldest first. So a flood
+//!   of packets with forged addresses replaces itself. A quarter of the slots is reserved for such new unsolicited
+//!   peers even when all others are in use. So a new one has time to show that it continues to send.
+//! * If an unsolicited peer is checked for eviction and has sent packets since the last check, it moves to the end of
+//!   the list. So the list need not be kept in order of time, and a packet costs only a flag or counter update. Each
+//!   check of an active unsolicited peer is paid for by one of its packets.
 //! * At most a quarter of the slots changes owner in a second, spread over that second. So a peer that sends a packet
 //!   every few seconds cannot lose its slot to any flood. A new one gets a slot within a moment, and a flood costs a
 //!   bounded part of the CPU time.
 //!
-//! Strangers of one Internet address (IPv6: of one /64 network) have a limit of their own, beyond which they evict each
-//! other.
+//! Unsolicited peers of one Internet address (IPv6: of one /64 network) have a limit of their own, beyond which they
+//! evict each other.
 
 mod share;
 
@@ -26,8 +26,8 @@ use std::time::{Duration, Instant};
 use crate::list::{Linked, Links};
 use share::{BY_ORIGIN, BY_USE, FRESH_FRACTION, OriginShare, Share};
 
-/// The origin of strangers that count together: an IPv4 address or an IPv6 /64 network, which is what one customer of a
-/// provider gets.
+/// The origin of unsolicited peers that count together: an IPv4 address or an IPv6 /64 network, which is what one
+/// customer of a provider gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Origin {
     address: IpAddr,
@@ -49,7 +49,7 @@ impl Origin {
 
 /// The owner of a slot.
 pub(crate) trait Occupant {
-    /// Whether the owner is not a stranger any more, because a command has made its face persistent.
+    /// Whether the owner is not an unsolicited peer any more, because a command has made its face persistent.
     fn is_known(&self) -> bool;
     /// Whether packets arrived since it got its slot, or since [`Occupant::forget_heard`].
     fn is_heard(&self) -> bool;
@@ -59,7 +59,7 @@ pub(crate) trait Occupant {
 
 /// Handle of a taken slot. The slot may have another owner by now.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct SlotHandle {
     at: u32,
     /// Distinguishes the successive owners of this node.
     generation: u64,
@@ -74,7 +74,7 @@ struct Node<T> {
     origin: Option<Origin>,
     occupant: Option<T>,
     since: Instant,
-    /// In the list of strangers that have sent packets since their face was created.
+    /// In the list of unsolicited peers that have sent packets since their face was created.
     is_proven: bool,
     by_use: Links,
     by_origin: Links,
@@ -92,9 +92,9 @@ impl<T> Linked<BY_ORIGIN> for Node<T> {
     }
 }
 
-/// All strangers, divided into shares with slots of their own.
+/// All unsolicited peers, divided into shares with slots of their own.
 #[derive(Debug)]
-pub(crate) struct Strangers<T> {
+pub(crate) struct UnsolicitedPeers<T> {
     shares: Vec<Share>,
     per_origin: usize,
     origins: HashMap<Origin, OriginShare>,
@@ -103,11 +103,11 @@ pub(crate) struct Strangers<T> {
     generations: u64,
 }
 
-impl<T: Occupant> Strangers<T> {
+impl<T: Occupant> UnsolicitedPeers<T> {
     /// Creates an empty set. `limits` are the slots of each share, `per_origin` is the limit for one origin, at least
     /// one.
-    pub(crate) fn new(limits: &[usize], per_origin: usize) -> Strangers<T> {
-        Strangers {
+    pub(crate) fn new(limits: &[usize], per_origin: usize) -> UnsolicitedPeers<T> {
+        UnsolicitedPeers {
             shares: limits.iter().map(|&limit| Share { limit, ..Share::default() }).collect(),
             per_origin: per_origin.max(1),
             origins: HashMap::new(),
@@ -133,7 +133,7 @@ impl<T: Occupant> Strangers<T> {
         self.shares[share].len() * 2 > self.shares[share].limit
     }
 
-    /// Whether a slot is free for a stranger of this origin.
+    /// Whether a slot is free for an unsolicited peer of this origin.
     pub(crate) fn has_room(&self, share: usize, origin: Option<Origin>) -> bool {
         self.shares[share].len() < self.shares[share].limit && !self.is_origin_full(origin)
     }
@@ -143,8 +143,8 @@ impl<T: Occupant> Strangers<T> {
         same_origin.is_some_and(|same_origin| same_origin.all.len() >= self.per_origin)
     }
 
-    /// Gives a slot to a stranger; the caller has checked that one is free.
-    pub(crate) fn enter(&mut self, share: usize, origin: Option<Origin>, occupant: T) -> Place {
+    /// Gives a slot to an unsolicited peer; the caller has checked that one is free.
+    pub(crate) fn enter(&mut self, share: usize, origin: Option<Origin>, occupant: T) -> SlotHandle {
         self.generations += 1;
         let node = Node {
             generation: self.generations,
@@ -170,22 +170,22 @@ impl<T: Occupant> Strangers<T> {
         if let Some(origin) = origin {
             self.origins.entry(origin).or_default().all.push_last(&mut self.nodes, at);
         }
-        Place { at, generation: self.generations }
+        SlotHandle { at, generation: self.generations }
     }
 
     /// Returns the owner of a slot, if the slot still has the owner of this handle.
-    pub(crate) fn get_mut(&mut self, place: Place) -> Option<&mut T> {
-        let node = self.nodes.get_mut(place.at as usize).filter(|node| node.generation == place.generation)?;
+    pub(crate) fn get_mut(&mut self, handle: SlotHandle) -> Option<&mut T> {
+        let node = self.nodes.get_mut(handle.at as usize).filter(|node| node.generation == handle.generation)?;
         node.occupant.as_mut()
     }
 
     /// Frees a slot, if it still has the owner of this handle.
-    pub(crate) fn leave(&mut self, place: Place) -> Option<T> {
-        self.get_mut(place)?;
-        self.take(place.at)
+    pub(crate) fn leave(&mut self, handle: SlotHandle) -> Option<T> {
+        self.get_mut(handle)?;
+        self.take(handle.at)
     }
 
-    /// Removes a stranger from the lists.
+    /// Removes an unsolicited peer from the lists.
     fn take(&mut self, at: u32) -> Option<T> {
         let node = &mut self.nodes[at as usize];
         node.generation = 0;
@@ -204,8 +204,8 @@ impl<T: Occupant> Strangers<T> {
         occupant
     }
 
-    /// Checks the stranger at the front of a list. Returns `true` if it was moved because it has sent packets since the
-    /// last check, or removed because it is not a stranger any more.
+    /// Checks the peer at the front of a list. Returns `true` if it was moved because it has sent packets since the
+    /// last check, or removed because it is not an unsolicited peer any more.
     fn look(&mut self, at: u32) -> bool {
         let node = &mut self.nodes[at as usize];
         let Some(occupant) = &mut node.occupant else { return false };
@@ -217,7 +217,8 @@ impl<T: Occupant> Strangers<T> {
             return false;
         }
         if node.is_proven {
-            // A stranger found active for the first time counts as active once more, so that it is not evicted at once.
+            // An unsolicited peer found active for the first time counts as active once more, so that it is not evicted
+            // at once.
             occupant.forget_heard();
         }
         let (share, origin) = (node.share, node.origin);
@@ -245,14 +246,14 @@ impl<T: Occupant> Strangers<T> {
         }
     }
 
-    /// Evicts the stranger of a share that has been idle longest.
+    /// Evicts the peer of a share that has been idle longest.
     pub(crate) fn evict_idle_longest(&mut self, share: usize) -> Option<T> {
         let at = self.find_idle_longest(share)?;
         self.take(at)
     }
 
-    /// Evicts a stranger so that a slot becomes free for a new one of this origin. `since_start` is the time since the
-    /// start, for the rate limit. Returns `None` if no stranger has to be evicted now.
+    /// Evicts an unsolicited peer so that a slot becomes free for a new one of this origin. `since_start` is the time
+    /// since the start, for the rate limit. Returns `None` if no unsolicited peer has to be evicted now.
     pub(crate) fn evict_for(&mut self, share: usize, origin: Option<Origin>, since_start: Duration) -> Option<T> {
         let at = match origin {
             Some(origin) if self.is_origin_full(Some(origin)) => self.find_idle_of_origin(origin, since_start),
@@ -276,8 +277,8 @@ impl<T: Occupant> Strangers<T> {
         }
     }
 
-    /// While more than half of the slots of a share are in use, evicts a stranger that got its slot at least `silence`
-    /// ago and has sent nothing since.
+    /// While more than half of the slots of a share are in use, evicts an unsolicited peer that got its slot at least
+    /// `silence` ago and has sent nothing since.
     pub(crate) fn evict_silent(&mut self, share: usize, now: Instant, silence: Duration) -> Option<T> {
         while self.is_half_full(share) {
             let at = self.shares[share].fresh.first()?;

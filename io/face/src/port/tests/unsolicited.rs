@@ -38,16 +38,16 @@ fn set_persistency(face: &Face, persistency: FacePersistency) {
 }
 
 #[test]
-fn strangers_make_faces_where_that_is_allowed() {
+fn unsolicited_peers_create_faces_where_allowed() {
     let mut bench = Bench::new(Framing::Ethernet, 1);
-    let face = bench.packet_from(STRANGER).expect("made");
+    let face = bench.packet_from(UNKNOWN).expect("made");
     assert_eq!(face.remote_uri().to_string(), "ether://[02:00:00:00:00:03]");
     assert_eq!(face.local_uri().to_string(), "dev://test0");
     assert_eq!(face.persistency(), FacePersistency::OnDemand);
     assert!(face.flags().contains(FaceFlags::CONGESTION_MARKING) && face.self_learning());
     assert!(face.expiration_period_ms().is_some());
     assert!(matches!(bench.events.try_recv(), Ok(FaceEvent::Created(created)) if created.id() == face.id()));
-    assert_eq!(bench.packet_from(STRANGER).expect("known").id(), face.id());
+    assert_eq!(bench.packet_from(UNKNOWN).expect("known").id(), face.id());
     let id = face.id();
     bench.ask(move |control| control.remove_face(id).expect("removed"));
     bench.table.remove(id);
@@ -62,18 +62,18 @@ fn strangers_make_faces_where_that_is_allowed() {
     assert_eq!((bench.dropped(LinkDrop::NotNdnFrame), bench.dropped(LinkDrop::FaceEvicted)), (2, 0));
 
     let mut closed = Bench::new(Framing::Ethernet, 0);
-    assert!(closed.packet_from(STRANGER).is_none());
+    assert!(closed.packet_from(UNKNOWN).is_none());
     assert_eq!(closed.dropped(LinkDrop::UnknownSender), 1);
 }
 
 #[test]
-fn a_newcomer_gets_the_place_of_the_one_that_was_idle_longest() {
+fn a_new_peer_evicts_the_one_idle_longest() {
     let mut bench = Bench::new(Framing::Ethernet, 8);
     let old: Vec<_> = (0..8).map(|number| bench.packet_from(sender(number)).expect("room")).collect();
     // All but one continue to send.
     (0..8).filter(|&number| number != 5).for_each(|number| drop(bench.packet_from(sender(number)).expect("a face")));
     while bench.events.try_recv().is_ok() {}
-    let newcomer = bench.packet_from(STRANGER).expect("an idle face must be evicted");
+    let newcomer = bench.packet_from(UNKNOWN).expect("an idle face must be evicted");
     let left: Vec<_> = (0..8).filter(|&number| bench.is_there(&old[number])).collect();
     assert_eq!(left, [0, 1, 2, 3, 4, 6, 7]);
     assert_eq!((bench.dropped(LinkDrop::FaceEvicted), bench.table.len()), (1, 8));
@@ -83,7 +83,7 @@ fn a_newcomer_gets_the_place_of_the_one_that_was_idle_longest() {
 }
 
 #[test]
-fn a_flood_of_new_addresses_pushes_out_nobody_who_goes_on_and_locks_nobody_out() {
+fn a_flood_of_new_addresses_evicts_no_active_peer_and_excludes_no_new_peer() {
     let mut bench = Bench::new(Framing::Ethernet, 40);
     let permanent = bench.face(PEER);
     let made_persistent = bench.packet_from(sender(1)).expect("room");
@@ -112,19 +112,19 @@ fn a_flood_of_new_addresses_pushes_out_nobody_who_goes_on_and_locks_nobody_out()
     // After the flood, the next part of a second has free evictions again, and a new peer keeps its slot by continuing
     // to send.
     bench.now = Timestamp(began + 10 * SECOND_NS);
-    let newcomer = bench.packet_from(STRANGER).expect("a free or evicted slot");
+    let newcomer = bench.packet_from(UNKNOWN).expect("a free or evicted slot");
     for number in 0..1000 {
         bench.now = Timestamp(began + 10 * SECOND_NS + number * SECOND_NS / 1000);
         bench.packet_from(sender(2_000_000 + number as u32));
         if number % 500 == 0 {
-            bench.packet_from(STRANGER);
+            bench.packet_from(UNKNOWN);
         }
     }
     assert!(bench.is_there(&newcomer));
 }
 
 #[test]
-fn faces_that_are_made_persistent_leave_their_places_to_others() {
+fn faces_made_persistent_free_their_slots() {
     let mut bench = Bench::new(Framing::Ethernet, 1);
     for number in 0..3 {
         let face = bench.packet_from(sender(number)).expect("a free or evicted slot");
@@ -141,13 +141,13 @@ fn faces_that_are_made_persistent_leave_their_places_to_others() {
     // A face created by command never counts as one of an unknown sender, even when it becomes on-demand.
     let made = bench.face(PEER);
     set_persistency(&made, FacePersistency::OnDemand);
-    bench.packet_from(STRANGER).expect("a free or evicted slot");
+    bench.packet_from(UNKNOWN).expect("a free or evicted slot");
     bench.packet_from(sender(9)).expect("the slot of the other face");
     assert!(bench.is_there(&made));
 }
 
 #[test]
-fn frames_of_one_burst_find_their_faces_although_others_gave_way() {
+fn frames_of_a_burst_find_their_faces_after_evictions() {
     let mut bench = Bench::new(Framing::Ethernet, 1);
     let first = bench.receive(frame(HERE, sender(1), ETHERTYPE_NDN, &INTEREST))[0].face;
     // The second sender evicts the first, which then has no slot: only one changes owner in a second.
@@ -167,7 +167,7 @@ fn senders_of_one_internet_address_replace_each_other() {
     let networks = vec![PortNetwork { on_demand: true, addresses, ..PortNetwork::default() }];
     let mut bench = Bench::new(Framing::Ethernet, 0);
     let params = bench.params(0, PortNetwork::default());
-    let params = PortParams { networks, max_on_demand_faces: 100, strangers_per_address: 8, ..params };
+    let params = PortParams { networks, max_on_demand_faces: 100, max_unsolicited_per_address: 8, ..params };
     bench.ask(move |control| control.add(PortId(0), params).expect("added"));
     let from = |number: u8, port: u16| datagram(Ipv4Addr::new(192, 0, 2, number), port, 6363, &INTEREST);
     let other = bench.packet_in(from(8, 7)).expect("room");

@@ -1,4 +1,4 @@
-//! State of the strangers of one share, or of one origin.
+//! State of the unsolicited peers of one share, or of one origin.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use crate::list::List;
 pub(super) const BY_USE: usize = 0;
 pub(super) const BY_ORIGIN: usize = 1;
 
-/// One in this many slots is reserved for new strangers, and one in this many can change owner in a second.
+/// One in this many slots is reserved for new unsolicited peers, and one in this many can change owner in a second.
 pub(super) const FRESH_FRACTION: usize = 4;
 
 const NANOS_PER_S: usize = 1_000_000_000;
 /// Number of slices of a second, over which the allowed evictions are spread. If all of them were allowed at once, a
-/// flood would use them up at the start of each second. A new stranger would then wait for the next second.
+/// flood would use them up at the start of each second. A new unsolicited peer would then wait for the next second.
 const SLICES: usize = 16;
 
 /// Number of slots that changed owner in the present second.
@@ -38,13 +38,13 @@ impl Rate {
     }
 }
 
-/// Strangers of one share.
+/// Unsolicited peers of one share.
 #[derive(Debug, Default)]
 pub(super) struct Share {
     pub(super) limit: usize,
-    /// Strangers that had sent nothing since their face was created, when last checked.
+    /// Unsolicited peers that had sent nothing since their face was created, when last checked.
     pub(super) fresh: List<BY_USE>,
-    /// Strangers that have sent packets since then.
+    /// Unsolicited peers that have sent packets since then.
     pub(super) proven: List<BY_USE>,
     pub(super) taken_over: Rate,
 }
@@ -54,8 +54,8 @@ impl Share {
         self.fresh.len() + self.proven.len()
     }
 
-    /// Returns the number of slots reserved for new strangers, which is also the number that can change owner in a
-    /// second.
+    /// Returns the number of slots reserved for new unsolicited peers, which is also the number that can change owner
+    /// in a second.
     pub(super) fn quarter(&self) -> usize {
         (self.limit / FRESH_FRACTION).max(1)
     }
@@ -65,7 +65,7 @@ impl Share {
     }
 }
 
-/// Strangers of one origin.
+/// Unsolicited peers of one origin.
 #[derive(Debug, Default)]
 pub(super) struct OriginShare {
     pub(super) all: List<BY_ORIGIN>,
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn few_are_allowed_one_by_one_and_none_is_lost() {
+    fn small_limits_are_spread_over_the_second() {
         let mut rate = Rate::default();
         let allowed: Vec<u64> =
             (0..2000).filter(|&ms| rate.allows(Duration::from_millis(ms), 3)).map(|ms| ms % 1000).collect();

@@ -15,7 +15,7 @@ async fn client() -> UdpSocket {
 }
 
 #[test]
-fn strangers_give_way_to_each_other_and_to_whoever_is_known() {
+fn new_peers_applications_and_commands_evict_unsolicited_peers() {
     let mut config = SocketConfig::without_listeners();
     config.udp = vec![loopback()];
     // Half of these few faces is reserved, and two of the other three are for datagrams.
