@@ -30,7 +30,7 @@ pub struct Faults {
     /// Sends every n-th returned Data twice; 0 = none.
     pub duplicate_every: u64,
     /// Number of Interests sent to a producer before the answer to its `rib/register` command; their Data is ignored.
-    pub ask_early: u64,
+    pub early_requests: u64,
 }
 
 struct Waiting {
@@ -211,7 +211,7 @@ impl State {
         self.routes.retain(|route| *route != (prefix.clone(), face));
         let code = match verb.value {
             b"register" => {
-                for number in 0..self.faults.ask_early {
+                for number in 0..self.faults.early_requests {
                     let name = prefix.clone().append_generic(number.to_be_bytes());
                     self.send(face, LpFields::default(), &InterestBuilder::new(name).nonce(1).build().ok()?);
                 }

@@ -95,7 +95,7 @@ pub fn slow_readers(options: &Options) -> Result<String, Failure> {
     let count = options.get::<usize>("count")?;
     let senders = options.get_or::<u32>("senders", 1)?;
     let prefix: Name = "/open/big".parse()?;
-    let (mut readers, mut sent, mut closed, mut turn, mut owed) = (Vec::new(), 0_usize, 0, 0, 0);
+    let (mut readers, mut sent, mut closed, mut next, mut owed) = (Vec::new(), 0_usize, 0, 0, 0);
     while let Some(due) = pace.next() {
         owed += due;
         for _ in 0..owed / INTERESTS_AT_A_TIME {
@@ -108,20 +108,20 @@ pub fn slow_readers(options: &Options) -> Result<String, Failure> {
             if readers.is_empty() {
                 continue;
             }
-            turn = (turn + 1) % readers.len();
+            next = (next + 1) % readers.len();
             let packets = (0..INTERESTS_AT_A_TIME).flat_map(|number| {
                 let name = numbered(&prefix, (sent + number) as u64 % NAMES);
                 interest(name.value(), &Extras::default())
             });
             let packets: Vec<u8> = packets.collect();
-            match readers[turn].write(&packets) {
+            match readers[next].write(&packets) {
                 // A partial Interest would end the connection as malformed.
                 Ok(written) if written == packets.len() => sent += INTERESTS_AT_A_TIME,
-                Ok(_) => drop(readers.swap_remove(turn)),
+                Ok(_) => drop(readers.swap_remove(next)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(_) => {
                     closed += 1;
-                    readers.swap_remove(turn);
+                    readers.swap_remove(next);
                 }
             }
         }

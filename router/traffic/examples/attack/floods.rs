@@ -132,7 +132,7 @@ fn many_registrations(options: &Options) -> Result<Maker, Failure> {
 }
 
 /// Commands that need no key, in both zones.
-fn stranger_commands(face: Option<u64>) -> Result<Maker, Failure> {
+fn unauthorized_commands(face: Option<u64>) -> Result<Maker, Failure> {
     let prefix = name("/attacker/command")?;
     let zones = [("localhost", face), ("localhop", face), ("localhop", None)];
     let commands = zones.map(|(zone, face)| registration(zone, &prefix, face, &DigestSigner));
@@ -158,7 +158,7 @@ pub fn run(attack: &str, options: &Options) -> Result<String, Failure> {
         "signed-registrations" => signed_registrations(options.text("locator")?, Some(options.get("face")?))?,
         "many-registrations" => many_registrations(options)?,
         "replayed-commands" => replayed_commands(options)?,
-        "stranger-commands" => stranger_commands(Some(options.get("face")?))?,
+        "stranger-commands" => unauthorized_commands(Some(options.get("face")?))?,
         other => return Err(format!("unknown attack '{other}'").into()),
     };
     let mut sender = Sender::open(options)?;

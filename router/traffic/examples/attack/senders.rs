@@ -43,7 +43,7 @@ pub enum Sender {
     /// A connection; received bytes are discarded.
     Stream { stream: TcpStream, reader: JoinHandle<()> },
     /// Sockets used in turn, each with its own address.
-    Datagrams { sockets: Vec<UdpSocket>, turn: usize },
+    Datagrams { sockets: Vec<UdpSocket>, next: usize },
     /// Datagrams with spoofed sources.
     Invented { socket: OwnedFd, to: SocketAddrV4, count: u32 },
 }
@@ -68,7 +68,7 @@ impl Sender {
                     Ok(socket)
                 };
                 let sockets = (0..options.get_or("senders", 1)?).map(bind).collect::<Result<_, _>>()?;
-                Ok(Sender::Datagrams { sockets, turn: 0 })
+                Ok(Sender::Datagrams { sockets, next: 0 })
             }
             "spoofed" => {
                 let SocketAddr::V4(to) = to else { return Err("sender addresses can be spoofed for IPv4 only".into()) };
@@ -89,13 +89,13 @@ impl Sender {
                 write_slowly(stream, &batch.bytes)?;
                 Ok(batch.ends.len())
             }
-            Sender::Datagrams { sockets, turn } => {
+            Sender::Datagrams { sockets, next } => {
                 let packets: Vec<&[u8]> = batch.packets().collect();
                 let share = packets.len().div_ceil(sockets.len()).max(1);
                 let mut sent = 0;
                 for group in packets.chunks(share) {
-                    let socket = &sockets[*turn % sockets.len()];
-                    *turn += 1;
+                    let socket = &sockets[*next % sockets.len()];
+                    *next += 1;
                     sent += send_datagrams(socket.as_raw_fd(), group, None)?;
                 }
                 Ok(sent)

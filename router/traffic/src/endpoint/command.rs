@@ -176,7 +176,7 @@ impl Endpoint {
         let signer = self.inner.shared.lock().command_signer.clone().unwrap_or_else(|| Arc::new(DigestSigner));
         let parameters = rib_parameters(verb, prefix, options);
         if verb == RibVerb::Register {
-            self.inner.shared.tell_knows_tokens();
+            self.inner.shared.report_token_support();
         }
         let interest = command(("rib", verb.name()), self.is_local(), &parameters, signer.as_ref(), signature_time_ms)?;
         let response = self.express(interest).await?;

@@ -17,7 +17,7 @@ pub(super) enum Outcome {
     Closed(String),
 }
 
-struct Entry {
+struct PendingInterest {
     id: u64,
     can_be_prefix: bool,
     nonce: Option<u32>,
@@ -36,7 +36,7 @@ pub(super) struct PendingKey {
 #[derive(Default)]
 pub(super) struct PendingTable {
     /// Keyed by the VALUE of the Interest name.
-    by_name: HashMap<Box<[u8]>, Vec<Entry>>,
+    by_name: HashMap<Box<[u8]>, Vec<PendingInterest>>,
     next_id: u64,
     /// Number of entries with CanBePrefix. If it is 0, a Data needs only one lookup.
     prefixes: usize,
@@ -50,9 +50,14 @@ impl PendingTable {
         self.next_id += 1;
         let name: Box<[u8]> = interest.name.value().into();
         self.prefixes += usize::from(interest.can_be_prefix);
-        self.digests += usize::from(asks_by_digest(&interest.name));
-        let entry =
-            Entry { id, can_be_prefix: interest.can_be_prefix, nonce: interest.nonce, sent_at: Instant::now(), reply };
+        self.digests += usize::from(has_digest(&interest.name));
+        let entry = PendingInterest {
+            id,
+            can_be_prefix: interest.can_be_prefix,
+            nonce: interest.nonce,
+            sent_at: Instant::now(),
+            reply,
+        };
         self.by_name.entry(name.clone()).or_default().push(entry);
         PendingKey { name, id }
     }
@@ -66,14 +71,14 @@ impl PendingTable {
         self.by_name.values().map(Vec::len).sum()
     }
 
-    fn take(&mut self, name: &[u8], mut wanted: impl FnMut(&Entry) -> bool) -> Vec<Entry> {
+    fn take(&mut self, name: &[u8], mut wanted: impl FnMut(&PendingInterest) -> bool) -> Vec<PendingInterest> {
         let Some(entries) = self.by_name.get_mut(name) else { return Vec::new() };
-        let taken: Vec<Entry> = entries.extract_if(.., |entry| wanted(entry)).collect();
+        let taken: Vec<PendingInterest> = entries.extract_if(.., |entry| wanted(entry)).collect();
         if entries.is_empty() {
             self.by_name.remove(name);
         }
         self.prefixes -= taken.iter().filter(|entry| entry.can_be_prefix).count();
-        if self.digests > 0 && NameRef::from_value(name).is_ok_and(|name| asks_by_digest(&name)) {
+        if self.digests > 0 && NameRef::from_value(name).is_ok_and(|name| has_digest(&name)) {
             self.digests -= taken.len();
         }
         taken
@@ -132,6 +137,6 @@ impl PendingTable {
     }
 }
 
-fn asks_by_digest(name: &NameRef<'_>) -> bool {
+fn has_digest(name: &NameRef<'_>) -> bool {
     name.last().is_some_and(|component| component.is_implicit_digest())
 }

@@ -45,7 +45,7 @@ pub struct EndpointCounters {
 
 /// [`EndpointCounters`] as atomics.
 #[derive(Default)]
-pub(super) struct Counters {
+pub(super) struct AtomicCounters {
     pub(super) out_interests: AtomicU64,
     out_data: AtomicU64,
     out_nacks: AtomicU64,
@@ -57,7 +57,7 @@ pub(super) struct Counters {
     malformed: AtomicU64,
 }
 
-impl Counters {
+impl AtomicCounters {
     pub(super) fn snapshot(&self) -> EndpointCounters {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         EndpointCounters {
@@ -113,7 +113,7 @@ pub(super) struct Shared {
     pub(super) uri: Option<TransportUri>,
     pub(super) local: bool,
     pub(super) outgoing: Outgoing,
-    pub(super) counters: Counters,
+    pub(super) counters: AtomicCounters,
     table: Mutex<Table>,
     ended: Notify,
     last_signature_time_ms: AtomicU64,
@@ -125,7 +125,7 @@ impl Shared {
             uri,
             local,
             outgoing: Outgoing::default(),
-            counters: Counters::default(),
+            counters: AtomicCounters::default(),
             table: Mutex::default(),
             ended: Notify::new(),
             last_signature_time_ms: AtomicU64::new(0),
@@ -175,7 +175,7 @@ impl Shared {
 
     /// Tells the forwarder that this side returns PIT tokens, so that the forwarder looks up pending Interests by
     /// token.
-    pub(super) fn tell_knows_tokens(&self) {
+    pub(super) fn report_token_support(&self) {
         self.outgoing.push(|writer| {
             writer.raw(&KnowsPitTokens::Tells.frame());
         });
@@ -192,7 +192,7 @@ impl Shared {
     fn try_receive(self: &Arc<Self>, frame: &[u8], reassembler: Option<&mut Reassembler>) -> Result<(), DecodeError> {
         let packet = LpPacket::decode(frame)?;
         if packet.knows_pit_tokens == Some(KnowsPitTokens::Asks) {
-            self.tell_knows_tokens();
+            self.report_token_support();
         }
         let Some(payload) = packet.fragment else { return Ok(()) };
         let head = Head {

@@ -37,9 +37,9 @@ fn pair() -> (Endpoint, tokio::io::DuplexStream) {
 
 /// Reads the registration command of an endpoint. The endpoint first announces that it returns PIT tokens.
 async fn sent_registration(far: &mut tokio::io::DuplexStream) -> Vec<u8> {
-    let mut told = [0; KnowsPitTokens::FRAME_LEN];
-    far.read_exact(&mut told).await.unwrap();
-    assert_eq!(told, KnowsPitTokens::Tells.frame());
+    let mut reported = [0; KnowsPitTokens::FRAME_LEN];
+    far.read_exact(&mut reported).await.unwrap();
+    assert_eq!(reported, KnowsPitTokens::Tells.frame());
     let mut command = vec![0; 9000];
     let length = far.read(&mut command).await.unwrap();
     command.truncate(length);
@@ -138,15 +138,15 @@ async fn data_is_matched_by_prefix_and_by_digest() {
     let packet = data(&name("/A/1"), "x");
     let full_name = Data::decode(&packet).unwrap().full_name();
     let wrong = name("/A/1").append(namehop_wire::ComponentRef::implicit_digest(&[7; 32]));
-    let ask = |builder: InterestBuilder| {
+    let express = |builder: InterestBuilder| {
         let endpoint = endpoint.clone();
         tokio::spawn(async move { endpoint.request(builder.lifetime_ms(200)).await.is_ok() })
     };
-    let by_prefix = ask(InterestBuilder::new(name("/A")).can_be_prefix(true));
-    let short = ask(InterestBuilder::new(name("/A")));
-    let exact = ask(InterestBuilder::new(name("/A/1")));
-    let by_digest = ask(InterestBuilder::new(full_name));
-    let by_wrong_digest = ask(InterestBuilder::new(wrong));
+    let by_prefix = express(InterestBuilder::new(name("/A")).can_be_prefix(true));
+    let short = express(InterestBuilder::new(name("/A")));
+    let exact = express(InterestBuilder::new(name("/A/1")));
+    let by_digest = express(InterestBuilder::new(full_name));
+    let by_wrong_digest = express(InterestBuilder::new(wrong));
     let mut frames = 0;
     let mut buffer = vec![0; 9000];
     while frames < 5 {
@@ -246,7 +246,7 @@ async fn garbage_is_counted_and_survived() {
 }
 
 #[tokio::test]
-async fn data_that_is_malformed_behind_its_name_answers_nobody() {
+async fn data_malformed_after_its_name_answers_no_interest() {
     let (endpoint, mut far) = pair();
     let digest = format!("/A/sha256digest={}", "00".repeat(32));
     let requests = [digest, "/A".to_owned()].map(|uri| {

@@ -161,7 +161,7 @@ fn are_same(one: &Metadata, other: &Metadata) -> bool {
 }
 
 /// An open file or directory, and when it was last seen at its path.
-struct Known {
+struct KnownFile {
     opened: Arc<Opened>,
     seen_at: Instant,
 }
@@ -169,7 +169,7 @@ struct Known {
 /// The served directory.
 pub(super) struct Directory {
     root: OwnedFd,
-    open: Mutex<HashMap<PathBuf, Known>>,
+    open: Mutex<HashMap<PathBuf, KnownFile>>,
 }
 
 impl Directory {
@@ -196,7 +196,7 @@ impl Directory {
         if metadata.is_file() || metadata.is_dir() { Ok(metadata) } else { Err(Unreadable::Missing) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Known>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, KnownFile>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -221,7 +221,7 @@ impl Directory {
             let oldest = open.iter().min_by_key(|(_, known)| known.seen_at).map(|(path, _)| path.clone());
             oldest.and_then(|oldest| open.remove(&oldest));
         }
-        open.insert(path.to_owned(), Known { opened: Arc::clone(&opened), seen_at });
+        open.insert(path.to_owned(), KnownFile { opened: Arc::clone(&opened), seen_at });
         Ok(opened)
     }
 

@@ -161,7 +161,7 @@ impl Counting {
 }
 
 /// An Interest queued for a thread.
-struct Job {
+struct QueuedRequest {
     request: FileRequest,
     responder: Responder,
 }
@@ -171,7 +171,7 @@ pub struct FileServer {
     prefix: Name,
     counting: Arc<Counting>,
     /// Sender of the threads' job queue.
-    sender: SyncSender<Job>,
+    sender: SyncSender<QueuedRequest>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -224,12 +224,17 @@ impl FileServer {
 }
 
 /// Parses the name and queues the Interest for a thread. Runs on the reading task.
-fn enqueue(sender: &SyncSender<Job>, counting: &Counting, prefix_length: usize, request: &Request<'_>) -> Answer {
+fn enqueue(
+    sender: &SyncSender<QueuedRequest>,
+    counting: &Counting,
+    prefix_length: usize,
+    request: &Request<'_>,
+) -> Answer {
     let Some(parsed) = parse(request.interest, prefix_length) else {
         counting.count(Fate::Unrecognized);
         return Answer::None;
     };
-    let job = Job { request: parsed, responder: request.responder() };
+    let job = QueuedRequest { request: parsed, responder: request.responder() };
     if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = sender.try_send(job) {
         counting.count(Fate::Overloaded);
     }
@@ -237,10 +242,10 @@ fn enqueue(sender: &SyncSender<Job>, counting: &Counting, prefix_length: usize, 
 }
 
 /// Body of a thread. Ends when the server and the handlers of its connections are dropped.
-fn work(answerer: &Answerer, counting: &Counting, receiver: &Mutex<Receiver<Job>>) {
+fn work(answerer: &Answerer, counting: &Counting, receiver: &Mutex<Receiver<QueuedRequest>>) {
     loop {
         let job = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Job { request, responder }) = job else { return };
+        let Ok(QueuedRequest { request, responder }) = job else { return };
         let (fate, packet) = answerer.answer(&request);
         counting.count(fate);
         if let Some(packet) = packet {

@@ -59,17 +59,22 @@ impl Scene {
         fs::write(path, content).unwrap();
     }
 
-    async fn ask(&self, name: &Name, can_be_prefix: bool) -> Result<Response, ExpressError> {
-        self.ask_for(name, can_be_prefix, 10_000).await
+    async fn request(&self, name: &Name, can_be_prefix: bool) -> Result<Response, ExpressError> {
+        self.request_within(name, can_be_prefix, 10_000).await
     }
 
-    async fn ask_for(&self, name: &Name, can_be_prefix: bool, lifetime_ms: u64) -> Result<Response, ExpressError> {
+    async fn request_within(
+        &self,
+        name: &Name,
+        can_be_prefix: bool,
+        lifetime_ms: u64,
+    ) -> Result<Response, ExpressError> {
         let interest = InterestBuilder::new(name).can_be_prefix(can_be_prefix).must_be_fresh(can_be_prefix);
         self.consumer.request(interest.lifetime_ms(lifetime_ms)).await
     }
 
     async fn metadata(&self, uri: &str) -> Response {
-        self.ask(&name(uri).append_keyword("metadata"), true).await.unwrap_or_else(|error| panic!("{uri}: {error}"))
+        self.request(&name(uri).append_keyword("metadata"), true).await.unwrap_or_else(|error| panic!("{uri}: {error}"))
     }
 
     /// Returns the versioned name in the metadata of `uri`.
@@ -85,7 +90,7 @@ impl Scene {
     }
 
     async fn is_silent(&self, name: &Name) -> bool {
-        matches!(self.ask_for(name, false, 150).await, Err(ExpressError::Timeout { .. }))
+        matches!(self.request_within(name, false, 150).await, Err(ExpressError::Timeout { .. }))
     }
 
     async fn fetch(&self, uri: &str) -> Vec<u8> {
@@ -188,22 +193,25 @@ async fn nothing_outside_and_nothing_special_is_served() {
         assert!(scene.is_silent(&segment).await, "{uri}");
     }
     for uri in ["/F/...../secret/32=metadata", "/F/%2Fetc/32=metadata", "/F/file"] {
-        assert!(matches!(scene.ask_for(&name(uri), true, 150).await, Err(ExpressError::Timeout { .. })), "{uri}");
+        assert!(
+            matches!(scene.request_within(&name(uri), true, 150).await, Err(ExpressError::Timeout { .. })),
+            "{uri}"
+        );
     }
     let long = "a".repeat(255);
     assert!(scene.is_refused(&format!("/F/{}", [long.as_str(); 30].join("/"))).await);
-    let asked = scene.producer.counters().in_interests;
+    let interests = scene.producer.counters().in_interests;
     let counters = scene.server.stop(&scene.producer).await;
     assert_eq!((counters.nacks, counters.missing, counters.unrecognized), (9, 8, 3), "{counters:?}");
-    assert_eq!(asked, 9 + 8 + 3, "every Interest must be counted exactly once");
+    assert_eq!(interests, 9 + 8 + 3, "every Interest must be counted exactly once");
 }
 
 #[tokio::test]
-async fn segments_are_of_the_version_that_was_asked_for() {
+async fn segments_are_of_the_requested_version() {
     let scene = Scene::new().await;
     scene.write("file", [1; 250]);
     let before = scene.versioned("/F/file").await;
-    assert!(scene.ask(&before.clone().append_segment(2), false).await.is_ok());
+    assert!(scene.request(&before.clone().append_segment(2), false).await.is_ok());
     assert!(scene.is_silent(&before.clone().append_segment(3)).await);
     // The file changes in place and gets another size; then another file of the same size replaces it.
     scene.write("file", [2; 150]);
@@ -211,11 +219,11 @@ async fn segments_are_of_the_version_that_was_asked_for() {
     let after = scene.versioned("/F/file").await;
     assert_ne!(before, after);
     assert!(scene.is_silent(&before.append_segment(0)).await);
-    assert_eq!(scene.ask(&after.clone().append_segment(0), false).await.unwrap().data().unwrap().content, [2; 100]);
+    assert_eq!(scene.request(&after.clone().append_segment(0), false).await.unwrap().data().unwrap().content, [2; 100]);
     scene.write("other", [3; 150]);
     fs::rename(scene.folder.path().join("other"), scene.folder.path().join("file")).unwrap();
     let replaced = scene.versioned("/F/file").await;
-    assert_eq!(scene.ask(&replaced.append_segment(0), false).await.unwrap().data().unwrap().content, [3; 100]);
+    assert_eq!(scene.request(&replaced.append_segment(0), false).await.unwrap().data().unwrap().content, [3; 100]);
     assert!(scene.is_silent(&after.append_segment(0)).await);
     let counters = scene.server.counters();
     assert_eq!((counters.other_version, counters.behind_end, counters.segments), (3, 1, 3), "{counters:?}");

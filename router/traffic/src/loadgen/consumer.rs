@@ -57,12 +57,12 @@ impl ConsumerPlan {
 #[derive(Clone, Copy, Default)]
 struct Slot {
     sequence: u64,
-    /// Sending time in nanoseconds since the start, times 4, plus the [`State`].
+    /// Sending time in nanoseconds since the start, times 4, plus the [`SlotState`].
     stamp: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum SlotState {
     Unused,
     Pending,
     Answered,
@@ -70,16 +70,16 @@ enum State {
 }
 
 impl Slot {
-    fn new(sequence: u64, sent_ns: u64, state: State) -> Slot {
+    fn new(sequence: u64, sent_ns: u64, state: SlotState) -> Slot {
         Slot { sequence, stamp: sent_ns << 2 | state as u64 }
     }
 
-    fn state(self) -> State {
+    fn state(self) -> SlotState {
         match self.stamp & 3 {
-            0 => State::Unused,
-            1 => State::Pending,
-            2 => State::Answered,
-            _ => State::TimedOut,
+            0 => SlotState::Unused,
+            1 => SlotState::Pending,
+            2 => SlotState::Answered,
+            _ => SlotState::TimedOut,
         }
     }
 
@@ -87,7 +87,7 @@ impl Slot {
         self.stamp >> 2
     }
 
-    fn set(&mut self, state: State) {
+    fn set(&mut self, state: SlotState) {
         self.stamp = self.stamp & !3 | state as u64;
     }
 }
@@ -187,8 +187,8 @@ impl<L: Link> Consumer<L> {
     pub fn give_up(&mut self) {
         self.counts.unanswered += self.pending as u64;
         for (order, slots) in self.order.iter_mut().zip(&mut self.slots) {
-            while let Some(place) = order.take_oldest(slots, |_| true) {
-                slots[place].set(State::TimedOut);
+            while let Some(slot_index) = order.take_oldest(slots, |_| true) {
+                slots[slot_index].set(SlotState::TimedOut);
             }
         }
         self.pending = 0;
@@ -271,20 +271,20 @@ impl<L: Link> Consumer<L> {
             return;
         }
         let slots = &mut self.slots[answer.pattern];
-        let place = self.requests[answer.pattern].place(answer.sequence, slots.len());
-        let slot = &mut slots[place];
-        let state = if slot.sequence == answer.sequence { slot.state() } else { State::Unused };
-        if state != State::Pending {
+        let slot_index = self.requests[answer.pattern].slot_index(answer.sequence, slots.len());
+        let slot = &mut slots[slot_index];
+        let state = if slot.sequence == answer.sequence { slot.state() } else { SlotState::Unused };
+        if state != SlotState::Pending {
             if count {
                 match state {
-                    State::Answered => self.counts.duplicates += 1,
-                    State::TimedOut => self.counts.late += 1,
+                    SlotState::Answered => self.counts.duplicates += 1,
+                    SlotState::TimedOut => self.counts.late += 1,
                     _ => self.counts.unsolicited += 1,
                 }
             }
             return;
         }
-        slot.set(State::Answered);
+        slot.set(SlotState::Answered);
         let sent_ns = slot.sent_ns();
         self.pending -= 1;
         match answer.kind {
@@ -331,9 +331,9 @@ impl<L: Link> Consumer<L> {
             let requests = &mut self.requests[pattern];
             let sequence = requests.next(&mut self.draws);
             let slots = &mut self.slots[pattern];
-            let place = requests.place(sequence, slots.len());
-            let slot = &mut slots[place];
-            if slot.state() == State::Pending {
+            let slot_index = requests.slot_index(sequence, slots.len());
+            let slot = &mut slots[slot_index];
+            if slot.state() == SlotState::Pending {
                 all_held_back += 1;
                 if is_clocked {
                     made += 1;
@@ -344,8 +344,8 @@ impl<L: Link> Consumer<L> {
             }
             held_back = 0;
             made += 1;
-            *slot = Slot::new(sequence, now_ns, State::Pending);
-            self.order[pattern].push(place, slots);
+            *slot = Slot::new(sequence, now_ns, SlotState::Pending);
+            self.order[pattern].push(slot_index, slots);
             self.pending += 1;
             // Any odd step visits all nonces before one repeats.
             self.nonce = self.nonce.wrapping_add(0x9E37_79B1);
@@ -362,9 +362,9 @@ impl<L: Link> Consumer<L> {
         let mut lost = 0;
         for ((requests, slots), order) in self.requests.iter().zip(&mut self.slots).zip(&mut self.order) {
             let is_over = |slot: Slot| now_ns.saturating_sub(slot.sent_ns()) > requests.lifetime_ns;
-            while let Some(place) = order.take_oldest(slots, is_over) {
-                let slot = &mut slots[place];
-                slot.set(State::TimedOut);
+            while let Some(slot_index) = order.take_oldest(slots, is_over) {
+                let slot = &mut slots[slot_index];
+                slot.set(SlotState::TimedOut);
                 self.pacer.on_loss(now_ns, slot.sent_ns());
                 lost += 1;
             }

@@ -38,7 +38,7 @@ pub(super) fn register(
 ) -> Result<Option<CreatedFace>, LoadError> {
     let mut commander = CommandClient { signer: Arc::clone(signer), last_time_ms: 0 };
     let (Some(address), Some(control)) = (link.udp_address(), control) else {
-        tell_knows_tokens(link)?;
+        report_token_support(link)?;
         for prefix in prefixes {
             commander.register_route(link, prefix, RouteOptions::default())?;
         }
@@ -48,7 +48,7 @@ pub(super) fn register(
     let face_id = commander.create_face(&mut control, address).map_err(LoadError::CreateFace)?;
     let mut created = CreatedFace { commander, link: control, face_id };
     // Not before the face exists: the router would create an on-demand face.
-    if let Err(error) = tell_knows_tokens(link) {
+    if let Err(error) = report_token_support(link) {
         created.destroy();
         return Err(error);
     }
@@ -63,7 +63,7 @@ pub(super) fn register(
 }
 
 /// Tells the forwarder that this side returns PIT tokens, so that the forwarder looks up pending Interests by token.
-fn tell_knows_tokens(link: &mut SocketLink) -> Result<(), LoadError> {
+fn report_token_support(link: &mut SocketLink) -> Result<(), LoadError> {
     let frame = KnowsPitTokens::Tells.frame();
     link.send(&frame, &[frame.len()]).map_err(LoadError::Io)
 }

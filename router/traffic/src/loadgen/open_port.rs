@@ -135,9 +135,9 @@ fn open_interface(
         return Err(format!("network interface {interface} is down; run 'ip link set {interface} up'"));
     }
     let mtu_bytes = found.mtu_bytes.min(MAX_FRAME_BYTES - HEADER_BYTES);
-    if let Some(asked) = address.mtu_bytes().filter(|asked| *asked > mtu_bytes) {
+    if let Some(requested) = address.mtu_bytes().filter(|requested| *requested > mtu_bytes) {
         return Err(format!(
-            "network interface {interface} has an MTU of {mtu_bytes} bytes, less than {asked}: give a smaller mtu"
+            "network interface {interface} has an MTU of {mtu_bytes} bytes, less than {requested}: give a smaller mtu"
         ));
     }
     let vlans: Vec<u16> = address.peer().vlan().iter().map(|vlan| vlan.get()).collect();

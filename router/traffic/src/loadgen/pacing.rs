@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_adaptive_window_paces_and_says_when_it_goes_on() {
+    fn the_adaptive_window_paces_and_reports_the_next_time() {
         let mut pacer = Pacer::new(Pacing::Window { size: 100, law: WindowKind::Adaptive, max: 1000 }, Instant::now());
         let mut draws = Draws::new(1);
         assert_eq!(pacer.due(0, 0, 1000, &mut draws), 1);

@@ -172,7 +172,7 @@ impl PortLink {
 
     /// Tells the router that this side returns PIT tokens, so that the router looks up pending Interests by token.
     #[cold]
-    fn tell_knows_tokens(&mut self) {
+    fn report_token_support(&mut self) {
         match self.pool.copy_of(&KnowsPitTokens::Tells.frame()) {
             Some(frame) => self.enqueue(frame),
             None => self.lose(LinkDrop::NoBuffer),
@@ -215,11 +215,11 @@ impl PortLink {
             };
             let packet_bytes = buffer.bytes().len();
             if !header.is_empty() {
-                let Some(place) = buffer.prepend(header_len(&header, packet_bytes)) else {
+                let Some(room) = buffer.prepend(header_len(&header, packet_bytes)) else {
                     self.lose_received(LinkDrop::HeaderTooLong);
                     continue;
                 };
-                encode_header(&header, packet_bytes, place);
+                encode_header(&header, packet_bytes, room);
             }
             each(buffer.bytes());
         }
@@ -273,7 +273,7 @@ impl Link for PortLink {
         for mut frame in received.drain(..) {
             match self.unwrap(&mut frame) {
                 Ok(()) if is_numbered(frame.bytes()) => self.receive_numbered(frame, each),
-                Ok(()) if frame.bytes() == KnowsPitTokens::Asks.frame() => self.tell_knows_tokens(),
+                Ok(()) if frame.bytes() == KnowsPitTokens::Asks.frame() => self.report_token_support(),
                 Ok(()) => each(frame.bytes()),
                 Err(reason) => self.lose_received(reason),
             }

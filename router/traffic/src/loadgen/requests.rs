@@ -152,7 +152,7 @@ impl Requests {
 
     /// Returns the slot of a number in a table of `slots` entries, a power of two. Consecutive numbers have adjacent
     /// slots.
-    pub(super) fn place(&self, sequence: u64, slots: usize) -> usize {
+    pub(super) fn slot_index(&self, sequence: u64, slots: usize) -> usize {
         let spread = match self.source {
             Source::Sequence { .. } => sequence,
             Source::Zipf(_) | Source::Workload(_) => sequence.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32,

@@ -126,7 +126,7 @@ pub struct SessionReport {
 
 /// State shared by the threads of a session.
 #[derive(Default)]
-struct Shared {
+struct SessionState {
     /// Consumers send no more Interests.
     is_over: AtomicBool,
     /// Consumers also wait at most [`PATIENCE_WHEN_INTERRUPTED`].
@@ -146,7 +146,7 @@ struct Live {
 
 /// A running session.
 pub struct Session {
-    shared: Arc<Shared>,
+    shared: Arc<SessionState>,
     live: Vec<Arc<Live>>,
     consumers: Vec<JoinHandle<(ConsumerReport, Consumer<OpenLink>)>>,
     producers: Vec<JoinHandle<ProducerReport>>,
@@ -187,7 +187,7 @@ impl Session {
         let (running, consumers_done) = mpsc::channel::<()>();
         let began = Instant::now();
         let mut session = Session {
-            shared: Arc::new(Shared::default()),
+            shared: Arc::new(SessionState::default()),
             live: Vec::new(),
             consumers: Vec::new(),
             producers: Vec::new(),
@@ -213,7 +213,7 @@ impl Session {
         Ok(session)
     }
 
-    fn share(&mut self) -> (Arc<Shared>, Arc<Live>) {
+    fn share(&mut self) -> (Arc<SessionState>, Arc<Live>) {
         let live = Arc::new(Live::default());
         self.live.push(Arc::clone(&live));
         (Arc::clone(&self.shared), live)
@@ -350,7 +350,7 @@ fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'stati
     thread::Builder::new().name(name.to_owned()).spawn(work)
 }
 
-fn produce(name: String, mut producer: Producer<OpenLink>, shared: &Shared, live: &Live) -> ProducerReport {
+fn produce(name: String, mut producer: Producer<OpenLink>, shared: &SessionState, live: &Live) -> ProducerReport {
     let mut error = None;
     while error.is_none() && !shared.are_consumers_done.load(Ordering::Relaxed) {
         error = producer.step().err();
@@ -363,7 +363,7 @@ fn produce(name: String, mut producer: Producer<OpenLink>, shared: &Shared, live
 fn consume(
     name: String,
     mut consumer: Consumer<OpenLink>,
-    shared: &Shared,
+    shared: &SessionState,
     live: &Live,
 ) -> (ConsumerReport, Consumer<OpenLink>) {
     let began = Instant::now();

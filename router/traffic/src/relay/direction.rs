@@ -72,19 +72,19 @@ impl Port {
         }
     }
 
-    fn send(&self, datagram: &[u8]) -> Sent {
+    fn send(&self, datagram: &[u8]) -> SendOutcome {
         let sent = match &self.peer {
             None => self.socket.send(datagram),
             Some(peer) => match peer.get() {
                 Some(peer) => self.socket.send_to(datagram, peer),
-                None => return Sent::Nowhere,
+                None => return SendOutcome::Nowhere,
             },
         };
-        if sent.is_ok() { Sent::Yes } else { Sent::Refused }
+        if sent.is_ok() { SendOutcome::Yes } else { SendOutcome::Refused }
     }
 }
 
-enum Sent {
+enum SendOutcome {
     Yes,
     Refused,
     Nowhere,
@@ -93,7 +93,7 @@ enum Sent {
 /// A datagram in flight: arrival time, sequence number, bytes.
 type Flying = Reverse<(Duration, u64, Arc<[u8]>)>;
 
-struct State {
+struct DirectionState {
     line: Line,
     flying: BinaryHeap<Flying>,
     next_number: u64,
@@ -102,7 +102,7 @@ struct State {
 
 /// One direction of the relay.
 pub(super) struct Direction {
-    state: Mutex<State>,
+    state: Mutex<DirectionState>,
     /// Signals that a datagram now arrives before all others, or that the relay is stopping.
     earlier: Condvar,
     began: Instant,
@@ -110,11 +110,12 @@ pub(super) struct Direction {
 
 impl Direction {
     pub(super) fn new(line: Line, began: Instant) -> Self {
-        let state = State { line, flying: BinaryHeap::new(), next_number: 0, counts: DirectionCounts::default() };
+        let state =
+            DirectionState { line, flying: BinaryHeap::new(), next_number: 0, counts: DirectionCounts::default() };
         Direction { state: Mutex::new(state), earlier: Condvar::new(), began }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, DirectionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -185,19 +186,19 @@ impl Direction {
             let sent = port.send(&datagram);
             state = self.state();
             match sent {
-                Sent::Yes => {
+                SendOutcome::Yes => {
                     state.counts.carried += 1;
                     state.counts.carried_bytes += datagram.len() as u64;
                 }
-                Sent::Refused => state.counts.refused += 1,
-                Sent::Nowhere => state.counts.strangers += 1,
+                SendOutcome::Refused => state.counts.refused += 1,
+                SendOutcome::Nowhere => state.counts.strangers += 1,
             }
         }
         Ok(())
     }
 }
 
-impl State {
+impl DirectionState {
     /// Handles a received datagram. Returns true if a datagram now arrives before all others.
     fn take_in(&mut self, now: Duration, datagram: &[u8]) -> bool {
         if self.flying.len() >= MOST_ON_THE_WAY {

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_as_asked_for() {
+    fn shares_are_as_configured() {
         let impairments = Impairments {
             loss: 0.1,
             duplication: 0.2,

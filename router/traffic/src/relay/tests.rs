@@ -38,8 +38,8 @@ fn datagrams_go_forth_and_back_and_take_their_time() {
     assert_eq!(receive(&first).0, b"answer");
     assert!(began.elapsed() >= 80 * MS);
 
-    let stranger = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-    stranger.send_to(b"me too", relay.address()).expect("sent");
+    let other = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    other.send_to(b"me too", relay.address()).expect("sent");
     while relay.counts()[0].strangers == 0 {
         std::thread::sleep(MS);
     }

@@ -69,7 +69,7 @@ impl DiscoveryMethod {
 
 /// Result of discovery.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct Discovered {
     pub(super) method: DiscoveryMethod,
     pub(super) object: FoundObject,
 }
@@ -83,16 +83,20 @@ pub(super) enum FoundObject {
     Single(Response),
 }
 
-pub(super) async fn discover(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -> Result<Found, FetchError> {
+pub(super) async fn discover(
+    endpoint: &Endpoint,
+    name: &Name,
+    options: &FetchOptions,
+) -> Result<Discovered, FetchError> {
     let last = name.last();
     if last.and_then(Numbering::of).is_some() {
-        let response = ask(endpoint, name, false, options).await?;
-        return Ok(Found { method: DiscoveryMethod::Given, object: FoundObject::Single(response) });
+        let response = express(endpoint, name, false, options).await?;
+        return Ok(Discovered { method: DiscoveryMethod::Given, object: FoundObject::Single(response) });
     }
     if options.discovery == Discovery::None || last.is_some_and(is_version) {
         let numbering = Numbering::of_object(name.as_ref());
         let object = FoundObject::Segments { name: name.clone(), numbering, first: None, expected_last: None };
-        return Ok(Found { method: DiscoveryMethod::Given, object });
+        return Ok(Discovered { method: DiscoveryMethod::Given, object });
     }
     match options.discovery {
         Discovery::Prefix => by_prefix(endpoint, name, options).await,
@@ -110,7 +114,7 @@ pub(super) async fn discover(endpoint: &Endpoint, name: &Name, options: &FetchOp
 }
 
 /// Sends a discovery Interest, and retries it after time-outs.
-async fn ask(
+async fn express(
     endpoint: &Endpoint,
     name: &Name,
     by_prefix: bool,
@@ -130,10 +134,10 @@ async fn ask(
     }
 }
 
-async fn by_metadata(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -> Result<Found, FetchError> {
-    let response = ask(endpoint, &metadata_name(name), true, options).await?;
+async fn by_metadata(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -> Result<Discovered, FetchError> {
+    let response = express(endpoint, &metadata_name(name), true, options).await?;
     let data = response.data().map_err(|error| FetchError::BadMetadata(error.to_string()))?;
-    Ok(Found { method: DiscoveryMethod::Metadata, object: object_of_metadata(&data, name, options)? })
+    Ok(Discovered { method: DiscoveryMethod::Metadata, object: object_of_metadata(&data, name, options)? })
 }
 
 /// Returns the object that the metadata of `name` points to.
@@ -194,12 +198,12 @@ impl ObjectMetadata {
     }
 }
 
-async fn by_prefix(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -> Result<Found, FetchError> {
-    let response = ask(endpoint, name, true, options).await?;
+async fn by_prefix(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -> Result<Discovered, FetchError> {
+    let response = express(endpoint, name, true, options).await?;
     let data = response.data().map_err(|error| FetchError::BadData { name: name.clone(), error })?;
     if metadata_name(name).is_prefix_of(data.name) {
         // The object's metadata matches its prefix too, and a cache may answer with it first.
-        return Ok(Found { method: DiscoveryMethod::Prefix, object: object_of_metadata(&data, name, options)? });
+        return Ok(Discovered { method: DiscoveryMethod::Prefix, object: object_of_metadata(&data, name, options)? });
     }
     let found = data.name;
     let object = match found.last().and_then(Numbering::of) {
@@ -211,15 +215,15 @@ async fn by_prefix(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -> 
         None if is_whole(&data, name) => FoundObject::Single(response),
         None => return Err(FetchError::PartOf(found.to_owned())),
     };
-    Ok(Found { method: DiscoveryMethod::Prefix, object })
+    Ok(Discovered { method: DiscoveryMethod::Prefix, object })
 }
 
 /// Returns true if a Data that is not a segment is a whole object, not a part of an object with another naming scheme.
 /// Its FinalBlockId names itself, or it has none and its name is the requested one or ends with a version.
-fn is_whole(data: &Data<'_>, asked: &Name) -> bool {
+fn is_whole(data: &Data<'_>, requested: &Name) -> bool {
     let last = data.name.last();
     match data.final_block_id {
         Some(end) => last == Some(end),
-        None => data.name == asked.as_ref() || last.is_some_and(is_version),
+        None => data.name == requested.as_ref() || last.is_some_and(is_version),
     }
 }

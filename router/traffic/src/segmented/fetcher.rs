@@ -21,7 +21,7 @@ use super::discovery::{Discovery, DiscoveryMethod, FoundObject, discover};
 use super::numbering::Numbering;
 use super::output::{Output, OutputError};
 use super::rtt::{RtoBounds, RttEstimator};
-use super::state::{Request, Transfer};
+use super::state::{SegmentRequest, Transfer};
 use super::verification::{Verification, VerificationError};
 use crate::endpoint::{Endpoint, ExpressError, Response};
 
@@ -196,7 +196,7 @@ struct Arrival {
 }
 
 /// Makes one attempt to retrieve a segment; waits at most the retransmission time-out `rto` after `request.delay`.
-async fn attempt(endpoint: &Endpoint, name: Name, request: Request, rto: Duration, lifetime_ms: u64) -> Arrival {
+async fn attempt(endpoint: &Endpoint, name: Name, request: SegmentRequest, rto: Duration, lifetime_ms: u64) -> Arrival {
     if !request.delay.is_zero() {
         tokio::time::sleep(request.delay).await;
     }

@@ -130,7 +130,7 @@ pub struct PublishedObject {
     metadata: AtomicU64,
     unanswered: AtomicU64,
     bytes: AtomicU64,
-    last_asked: Mutex<Instant>,
+    last_request: Mutex<Instant>,
 }
 
 impl PublishedObject {
@@ -157,7 +157,7 @@ impl PublishedObject {
             metadata: AtomicU64::new(0),
             unanswered: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
-            last_asked: Mutex::new(Instant::now()),
+            last_request: Mutex::new(Instant::now()),
         };
         // The last but one is full and the last has the longest number: no other segment is larger than both.
         object.segment(last_segment.saturating_sub(1))?;
@@ -182,7 +182,7 @@ impl PublishedObject {
 
     /// Returns the time since the last Interest, or since the start if there was none.
     pub fn idle_time(&self) -> Duration {
-        self.last_asked.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+        self.last_request.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
     /// Returns the current counters.
@@ -217,7 +217,7 @@ impl PublishedObject {
     }
 
     fn answer(&self, request: &Request<'_>) -> Answer {
-        *self.last_asked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.last_request.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         match self.packet_for(request.interest) {
             Ok(Some(packet)) => Answer::Data(packet),
             Ok(None) => {
@@ -242,7 +242,7 @@ impl PublishedObject {
             self.metadata.fetch_add(1, Ordering::Relaxed);
             return self.metadata_packet().map(Some);
         }
-        let segment = match self.segment_asked_for(name) {
+        let segment = match self.requested_segment(name) {
             Some(segment) => segment,
             None if interest.can_be_prefix && name.is_prefix_of(self.versioned.as_ref()) => 0,
             None => return Ok(None),
@@ -256,7 +256,7 @@ impl PublishedObject {
         Ok(Some(packet))
     }
 
-    fn segment_asked_for(&self, name: NameRef<'_>) -> Option<u64> {
+    fn requested_segment(&self, name: NameRef<'_>) -> Option<u64> {
         let ours = name.len() == self.versioned.len() + 1 && self.versioned.is_prefix_of(name);
         name.last().filter(|_| ours)?.as_segment()
     }

@@ -202,8 +202,8 @@ fn run(scene: &Scene) -> (Vec<Fetched>, u64) {
             }
             Event::Data { segment, number, is_marked } => {
                 // Data of an abandoned Interest is ignored, unless its segment was requested again.
-                let Some((asked, sent_at)) = waits.remove(&segment) else { continue };
-                let rtt = if asked == number { now - sent_at } else { Duration::ZERO };
+                let Some((requested, sent_at)) = waits.remove(&segment) else { continue };
+                let rtt = if requested == number { now - sent_at } else { Duration::ZERO };
                 let arrived = transfer.on_data(began + now, segment, Some(scene.segments - 1), rtt, is_marked);
                 let arrived = arrived.expect("every Data names the same last segment");
                 for lost in &arrived.lost {
@@ -359,7 +359,7 @@ fn a_fetch_fills_the_line_and_keeps_its_queue_short() {
 }
 
 #[test]
-fn two_fetches_have_equal_shares_and_a_short_queue_whoever_comes_first() {
+fn two_fetches_have_equal_shares_and_a_short_queue_in_both_orders() {
     // Fairness takes a few hundred round trips.
     for (round_trip_ms, loss, later_s, least) in
         [(20, 0.0, 0.0, 0.8), (20, 0.0, 3.0, 0.8), (20, 0.01, 3.0, 0.8), (50, 0.01, 0.0, 0.6), (50, 0.01, 3.0, 0.6)]

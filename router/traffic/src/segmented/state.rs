@@ -17,7 +17,7 @@ use crate::rtt_histogram::rtt_histogram;
 
 /// A segment to request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct SegmentRequest {
     pub(super) segment: u64,
     /// Number of attempts before this one.
     pub(super) attempt: u32,
@@ -69,7 +69,7 @@ pub(super) struct Transfer {
     /// Segments in flight by sequence number of their Interests.
     by_order: BTreeMap<u64, u64>,
     next_order: u64,
-    again: VecDeque<Request>,
+    again: VecDeque<SegmentRequest>,
     last_back_off: Option<Instant>,
 }
 
@@ -94,7 +94,7 @@ impl Transfer {
         }
     }
 
-    fn start(&mut self, now: Instant, request: Request) -> Request {
+    fn start(&mut self, now: Instant, request: SegmentRequest) -> SegmentRequest {
         let sent = SentInterest { order: self.next_order, attempt: request.attempt, sent_at: now, overtaken: 0 };
         self.next_order += 1;
         self.counts.interests += 1;
@@ -111,7 +111,7 @@ impl Transfer {
     }
 
     /// Returns the next request if congestion control allows one. The caller must send it.
-    pub(super) fn next_request(&mut self, now: Instant) -> Option<Request> {
+    pub(super) fn next_request(&mut self, now: Instant) -> Option<SegmentRequest> {
         while self.again.front().is_some_and(|request| !self.is_wanted(request.segment)) {
             self.again.pop_front();
         }
@@ -125,7 +125,7 @@ impl Transfer {
             }
             None => {
                 self.next_new += 1;
-                Request { segment: self.next_new - 1, attempt: 0, delay: Duration::ZERO }
+                SegmentRequest { segment: self.next_new - 1, attempt: 0, delay: Duration::ZERO }
             }
         };
         Some(self.start(now, request))
@@ -248,7 +248,7 @@ impl Transfer {
 
     fn request_again(&mut self, segment: u64, sent: SentInterest, delay: Duration) -> u32 {
         let attempt = sent.attempt + 1;
-        self.again.push_back(Request { segment, attempt, delay });
+        self.again.push_back(SegmentRequest { segment, attempt, delay });
         attempt
     }
 

@@ -150,11 +150,11 @@ async fn metadata_is_only_a_hint_where_the_object_ends() {
         let hub = Loopback::new();
         let producer = hub.endpoint();
         producer.produce(&name("/O"), move |request| {
-            let asked = request.interest.name.to_owned();
-            let data = match asked.last().and_then(|last| last.as_segment()) {
+            let requested = request.interest.name.to_owned();
+            let data = match requested.last().and_then(|last| last.as_segment()) {
                 Some(segment) if segment <= 2 => {
                     let end = Name::new().append_segment(2);
-                    DataBuilder::new(asked).content([segment as u8; 10]).final_block_id(end.last().unwrap())
+                    DataBuilder::new(requested).content([segment as u8; 10]).final_block_id(end.last().unwrap())
                 }
                 Some(_) => return Answer::None,
                 None => {
@@ -194,9 +194,10 @@ async fn parts(hub: &Loopback, parts: &[(&str, &str)]) -> Endpoint {
         parts.iter().map(|(part, end)| (name(part), (!end.is_empty()).then(|| name(end)))).collect();
     let producer = hub.endpoint();
     producer.produce(&name("/P"), move |request| {
-        let asked = request.interest.name;
-        let fits =
-            |part: &Name| part.as_ref() == asked || request.interest.can_be_prefix && asked.is_prefix_of(part.as_ref());
+        let requested = request.interest.name;
+        let fits = |part: &Name| {
+            part.as_ref() == requested || request.interest.can_be_prefix && requested.is_prefix_of(part.as_ref())
+        };
         let Some((number, (part, end))) = parts.iter().enumerate().find(|(_, (part, _))| fits(part)) else {
             return Answer::None;
         };
@@ -372,7 +373,7 @@ async fn keys_are_verified_when_given() {
 }
 
 #[tokio::test]
-async fn files_are_read_as_segments_are_asked_for() {
+async fn files_are_read_as_segments_are_requested() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(&bytes(1050)).unwrap();
     let hub = Loopback::new();

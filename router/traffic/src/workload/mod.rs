@@ -185,16 +185,16 @@ mod tests {
         let (mut begun, mut longest) = (0, 0);
         for _ in 0..20_000 {
             let segment = workload.next_segment() - SEGMENTS;
-            let (video, place) = (segment / 50, (segment % 50) as usize);
+            let (video, index) = (segment / 50, (segment % 50) as usize);
             assert!(video < 20);
             let waiting = watched.entry(video).or_insert_with(|| vec![0; 51]);
-            if place == 0 {
+            if index == 0 {
                 begun += 1;
             } else {
-                assert!(waiting[place] > 0, "segment {place} must come after its predecessor");
-                waiting[place] -= 1;
+                assert!(waiting[index] > 0, "segment {index} must come after its predecessor");
+                waiting[index] -= 1;
             }
-            waiting[place + 1] += 1;
+            waiting[index + 1] += 1;
             longest = longest.max(workload.watched.len());
         }
         assert!((395..=405).contains(&begun), "{begun}");

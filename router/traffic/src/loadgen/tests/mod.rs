@@ -122,7 +122,7 @@ fn only_digests_at_the_end_of_names_are_taken_off() {
 }
 
 #[test]
-fn scanning_tells_nacks_and_survives_garbage() {
+fn scanning_recognises_nacks_and_survives_garbage() {
     let mut interest = Vec::new();
     InterestTemplate::new(&pattern()).unwrap().append(&mut interest, 1, 2);
     let mut writer = namehop_wire::tlv::Writer::new();

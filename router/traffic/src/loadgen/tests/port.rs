@@ -74,8 +74,8 @@ fn ports_that_cannot_be_opened_say_why() {
         // As if the user had interrupted the wait for the peer.
         Session::start(&config, &AtomicBool::new(true)).map(drop).unwrap_err().to_string()
     };
-    let nobody = failure("memif:///nowhere/to/be/found.sock?id=0&role=client", None);
-    assert!(nobody.contains("found.sock?id=0") && nobody.contains("namehop face create"), "{nobody}");
+    let missing = failure("memif:///nowhere/to/be/found.sock?id=0&role=client", None);
+    assert!(missing.contains("found.sock?id=0") && missing.contains("namehop face create"), "{missing}");
     assert!(failure("memif:///nowhere/to/be/found.sock?id=0", None).contains("No such file"));
     let absent = failure("ether://[02:00:00:00:00:01]", Some("dev://no-such-if0"));
     assert!(absent.contains("no-such-if0") && absent.contains("No such device"), "{absent}");

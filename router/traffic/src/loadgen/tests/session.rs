@@ -57,7 +57,7 @@ fn run_session(faults: Faults, plan: ConsumerPlan, replies: Vec<Reply>) -> Sessi
 }
 
 #[test]
-fn every_interest_is_accounted_for_whatever_the_replies() {
+fn every_interest_is_accounted_for_with_all_replies() {
     let replies = vec![
         reply(4, data(100)),
         reply(2, ReplyKind::Nack(NackReason::CONGESTION)),
@@ -88,7 +88,7 @@ fn every_interest_is_accounted_for_whatever_the_replies() {
 
 #[test]
 fn interests_that_are_faster_than_the_answer_to_the_registration_are_answered() {
-    let faults = Faults { ask_early: 5, ..Faults::default() };
+    let faults = Faults { early_requests: 5, ..Faults::default() };
     let report = run_session(faults, plan(window(8), 100), vec![reply(1, data(10))]);
     let (consumer, producer) = (&report.consumers[0].counts, &report.producers[0]);
     assert_eq!((consumer.exchanges, producer.counts.interests, producer.counts.data), (100, 105, 105));

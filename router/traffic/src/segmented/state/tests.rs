@@ -25,7 +25,7 @@ fn requests(transfer: &mut Transfer, now: Instant) -> Vec<u64> {
 }
 
 #[test]
-fn segments_that_metadata_tells_of_need_not_wait_for_the_first() {
+fn segments_known_from_metadata_do_not_wait_for_the_first() {
     let (mut transfer, now) = (transfer(4.0, 100), Instant::now());
     transfer.expect_last(Some(2));
     assert_eq!(requests(&mut transfer, now), [0, 1, 2]);
@@ -92,7 +92,7 @@ fn losses_of_one_round_trip_reduce_the_window_and_back_off_once() {
 }
 
 #[test]
-fn overtaken_and_late_segments_are_asked_for_again() {
+fn overtaken_and_late_segments_are_requested_again() {
     let (mut transfer, base) = (transfer(8.0, 100), Instant::now());
     requests(&mut transfer, base);
     arrive(&mut transfer, base, 0, None);
@@ -110,20 +110,20 @@ fn overtaken_and_late_segments_are_asked_for_again() {
 }
 
 #[test]
-fn a_segment_that_never_comes_is_asked_for_early_once() {
+fn a_missing_segment_is_requested_early_once() {
     let (mut transfer, base) = (transfer(8.0, 100_000), Instant::now());
     requests(&mut transfer, base);
     arrive(&mut transfer, base, 0, None);
-    let mut asked = 0;
+    let mut requested = 0;
     for ms in 1..2000 {
         for segment in requests(&mut transfer, at(base, ms)) {
-            asked += u32::from(segment == 5);
+            requested += u32::from(segment == 5);
             if segment != 5 {
                 arrive(&mut transfer, at(base, ms + 1), segment, None);
             }
         }
     }
-    assert_eq!(asked, 2, "a third attempt must wait for the time-out");
+    assert_eq!(requested, 2, "a third attempt must wait for the time-out");
 }
 
 #[test]

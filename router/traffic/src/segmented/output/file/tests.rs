@@ -44,7 +44,7 @@ async fn segments_in_any_order_make_the_same_file() {
 }
 
 #[tokio::test]
-async fn segments_without_a_place_are_refused() {
+async fn segments_beyond_the_file_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     fs::write(&path, "from before").unwrap();
@@ -82,7 +82,7 @@ async fn only_files_are_replaced() {
 }
 
 #[tokio::test]
-async fn errors_of_the_disk_are_told() {
+async fn errors_of_the_disk_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let mut output = FileOutput::create(&folder.path().join("file")).unwrap();
     // Writing to a file opened read-only fails.
