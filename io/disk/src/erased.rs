@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_never_too_many_and_none_is_lost() {
+    fn reads_are_limited_and_none_is_lost() {
         let mut erased = Erased::default();
         let mut names: Vec<Vec<u8>> = Vec::new();
         for number in 0..200_u8 {

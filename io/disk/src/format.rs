@@ -50,7 +50,7 @@ const MAX_POSITION: u64 = 1 << 60;
 
 /// Kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RecordKind {
     /// A Data packet.
     Data = 1,
     /// An erasure of the Data under a prefix.
@@ -63,7 +63,7 @@ pub(crate) struct Record<'a> {
     pub(crate) position: u64,
     pub(crate) written_ms: u64,
     pub(crate) fresh_until_ms: u64,
-    pub(crate) kind: Kind,
+    pub(crate) kind: RecordKind,
     pub(crate) body: &'a [u8],
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn body_bytes(header: &[u8]) -> usize {
 /// Appends a record to a run of consecutive records of the log. The record is incomplete until it is [sealed](seal).
 ///
 /// It is padded to whole slots. `body` must not be longer than the longest packet.
-pub(crate) fn append(run: &mut Vec<u8>, position: u64, kind: Kind, fresh_until: Timestamp, body: &[u8]) {
+pub(crate) fn append(run: &mut Vec<u8>, position: u64, kind: RecordKind, fresh_until: Timestamp, body: &[u8]) {
     let start = run.len();
     let mut header = [0; HEADER_BYTES];
     header[4..8].copy_from_slice(&RECORD_MAGIC);
@@ -162,8 +162,8 @@ pub(crate) fn decode(bytes: &[u8], life: u64) -> Result<Record<'_>, NoRecord> {
         return Err(NoRecord::OtherLife);
     }
     let kind = match header[42] {
-        1 => Kind::Data,
-        2 => Kind::Erasure,
+        1 => RecordKind::Data,
+        2 => RecordKind::Erasure,
         _ => return Err(NoRecord::Broken),
     };
     let position = u64_at(header, 16);

@@ -100,10 +100,10 @@ impl Index {
             None => 1,
             Some(located) => located.position + 2,
         };
-        let Some((place, least)) = entries.iter().map(value).enumerate().min_by_key(|&(_, value)| value) else {
+        let Some((slot, least)) = entries.iter().map(value).enumerate().min_by_key(|&(_, value)| value) else {
             return false;
         };
-        entries[place] = encode(hash, new);
+        entries[slot] = encode(hash, new);
         least <= 1
     }
 

@@ -13,7 +13,7 @@ pub(crate) struct Lateness {
     since: Option<Instant>,
     reads: u64,
     late: u64,
-    told: Option<Instant>,
+    logged: Option<Instant>,
 }
 
 impl Lateness {
@@ -33,11 +33,11 @@ impl Lateness {
         }
         let (late, reads) = (std::mem::take(&mut self.late), std::mem::take(&mut self.reads));
         self.since = Some(now);
-        let is_told = self.told.is_some_and(|told| now.saturating_duration_since(told) < interval);
-        if late * 2 < reads || is_told {
+        let is_logged = self.logged.is_some_and(|logged| now.saturating_duration_since(logged) < interval);
+        if late * 2 < reads || is_logged {
             return None;
         }
-        self.told = Some(now);
+        self.logged = Some(now);
         Some((late, reads))
     }
 }
@@ -52,11 +52,11 @@ mod tests {
         let at = |ms: u64| start + Duration::from_millis(ms);
         let of = |late_each: u64| {
             let mut lateness = Lateness::new(Duration::from_millis(50));
-            let told = (0..3_000_u64).filter_map(|number| {
+            let logged = (0..3_000_u64).filter_map(|number| {
                 let took = if number % late_each == 0 { 50 } else { 49 };
                 lateness.note(Duration::from_millis(took), at(number * 10), interval)
             });
-            told.collect::<Vec<_>>()
+            logged.collect::<Vec<_>>()
         };
         assert_eq!(of(1), [(101, 101), (100, 100), (100, 100)], "reports in 30 s");
         assert_eq!(of(2).len(), 3);

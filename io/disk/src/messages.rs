@@ -13,7 +13,7 @@ pub(crate) const RUNS: usize = 32;
 /// Maximum number of reads of a worker in flight.
 pub(crate) const READS: usize = ReadId::COUNT;
 /// Capacity of each ring: room for all buffers and the message that is sent once.
-pub(crate) const RING_PLACES: usize = RUNS + READS + 8;
+pub(crate) const RING_SLOTS: usize = RUNS + READS + 8;
 
 /// Consecutive records of the log, to be written.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Run {
 
 /// A record to be read.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct ReadRequest {
     pub(crate) id: ReadId,
     pub(crate) position: u64,
     pub(crate) slots: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Request {
 #[derive(Debug)]
 pub(crate) enum ToDisk {
     Write(Run),
-    Read(Request),
+    Read(ReadRequest),
 }
 
 /// Range of the Data in the buffer that was read, and the end of its freshness.

@@ -12,7 +12,7 @@ use namehop_hash::{HashKey, hash_name};
 use namehop_wire::DataHeader;
 
 use crate::erased::Erased;
-use crate::format::{CHUNK_SLOTS, Kind, Record, SLOT_BYTES, decode, slots_of};
+use crate::format::{CHUNK_SLOTS, Record, RecordKind, SLOT_BYTES, decode, slots_of};
 use crate::index::{Extent, Index};
 
 /// Slots of a piece. No record crosses a chunk boundary, so none crosses a piece boundary.
@@ -41,7 +41,7 @@ pub(crate) struct Scan {
 }
 
 /// Result of a scan.
-pub(crate) struct Found {
+pub(crate) struct ScanResult {
     pub(crate) indexes: Vec<Index>,
     pub(crate) erased: Erased,
     /// Position after the last record.
@@ -96,13 +96,13 @@ impl Scan {
         let slots = slots_of(record.body.len());
         self.end = self.end.max(record.position + slots as u64);
         match record.kind {
-            Kind::Erasure => {
+            RecordKind::Erasure => {
                 self.erasures.push((record.body.into(), record.position));
                 if self.erasures.len() > MAX_ERASURES {
                     self.join_erasures();
                 }
             }
-            Kind::Data => {
+            RecordKind::Data => {
                 let Ok(header) = DataHeader::decode(record.body) else { return };
                 let name = header.name.value();
                 let workers = self.indexes.len();
@@ -129,7 +129,7 @@ impl Scan {
     }
 
     /// Returns the result.
-    pub(crate) fn finish(mut self) -> Found {
+    pub(crate) fn finish(mut self) -> ScanResult {
         let end = self.end.next_multiple_of(CHUNK_SLOTS);
         let extent = Extent { cursor: end, slots: self.slots };
         let mut erased = Erased::default();
@@ -137,7 +137,7 @@ impl Scan {
         for (prefix, position) in &self.erasures {
             erased.add(prefix, *position, extent);
         }
-        Found { indexes: self.indexes, erased, end, records: self.records }
+        ScanResult { indexes: self.indexes, erased, end, records: self.records }
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
         let prefix = |number: u64| [&[8, 2][..], &(number as u16).to_be_bytes()].concat();
         let mut log = Vec::new();
         for number in 0..ERASURES {
-            append(&mut log, number, Kind::Erasure, Timestamp(0), &prefix(number));
+            append(&mut log, number, RecordKind::Erasure, Timestamp(0), &prefix(number));
         }
         seal(&mut log, 7, 1, |time| time.0);
         log.resize(slots as usize * SLOT_BYTES, 0);

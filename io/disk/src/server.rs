@@ -25,12 +25,14 @@ use namehop_table::{HandoverReceiver, HandoverSender};
 use tracing::{info, warn};
 
 use crate::erased::Erased;
-use crate::format::{self, HEADER_BYTES, Kind, NoRecord, SLOT_BYTES, SUPERBLOCK_BYTES, Superblock, decode, offset_of};
+use crate::format::{
+    self, HEADER_BYTES, NoRecord, RecordKind, SLOT_BYTES, SUPERBLOCK_BYTES, Superblock, decode, offset_of,
+};
 use crate::index::Index;
 use crate::lateness::Lateness;
-use crate::messages::{Body, FromDisk, RING_PLACES, Request, Run, ToDisk};
+use crate::messages::{Body, FromDisk, RING_SLOTS, ReadRequest, Run, ToDisk};
 use crate::scan::{OwnerOf, Scan};
-use crate::shared::{Shared, count};
+use crate::shared::{DiskState, count};
 use crate::storage::Storage;
 
 /// Duration after which a request stalls the disk.
@@ -123,7 +125,7 @@ impl Time {
 
 /// The disk thread; see the module's description.
 pub(crate) struct Server<S> {
-    shared: Arc<Shared>,
+    shared: Arc<DiskState>,
     clients: Vec<Client>,
     storage: S,
     life: u64,
@@ -134,7 +136,7 @@ pub(crate) struct Server<S> {
     /// Positions being written.
     writing: Vec<Range<u64>>,
     /// Reads of positions being written, by client.
-    waiting: Vec<(usize, Request)>,
+    waiting: Vec<(usize, ReadRequest)>,
     received: Vec<(usize, ToDisk)>,
     scan: Option<Scan>,
     retry_at: Option<Instant>,
@@ -145,7 +147,7 @@ pub(crate) struct Server<S> {
 
 impl<S: Storage> Server<S> {
     /// Makes an idle server.
-    pub(crate) fn new(shared: Arc<Shared>, clients: Vec<Client>, storage: S, life: u64) -> Self {
+    pub(crate) fn new(shared: Arc<DiskState>, clients: Vec<Client>, storage: S, life: u64) -> Self {
         Server {
             shared,
             clients,
@@ -156,7 +158,7 @@ impl<S: Storage> Server<S> {
             next_number: 0,
             writing: Vec::new(),
             waiting: Vec::new(),
-            received: Vec::with_capacity(RING_PLACES),
+            received: Vec::with_capacity(RING_SLOTS),
             scan: None,
             retry_at: None,
             lateness: Lateness::default(),
@@ -260,7 +262,7 @@ impl<S: Storage> Server<S> {
     fn take_requests(&mut self, time: Time) -> bool {
         let mut received = std::mem::take(&mut self.received);
         for (number, client) in self.clients.iter_mut().enumerate() {
-            client.from_worker.receive(RING_PLACES, |message| received.push((number, message)));
+            client.from_worker.receive(RING_SLOTS, |message| received.push((number, message)));
         }
         let worked = !received.is_empty();
         let is_working = self.shared.state() == TierState::Working;
@@ -271,7 +273,7 @@ impl<S: Storage> Server<S> {
                 ToDisk::Write(Run { bytes: buffer, has_erasure, .. }) => {
                     self.clients[client].send(FromDisk::Written { buffer, has_erasure, is_written: false });
                 }
-                ToDisk::Read(Request { id, buffer, .. }) => {
+                ToDisk::Read(ReadRequest { id, buffer, .. }) => {
                     self.clients[client].send(FromDisk::Read { id, buffer, body: None });
                 }
             }
@@ -307,11 +309,11 @@ impl<S: Storage> Server<S> {
         self.begin(Task::Write { client, positions, has_erasure }, writing, time.now);
     }
 
-    fn read(&mut self, client: usize, request: Request, now: Instant) {
+    fn read(&mut self, client: usize, request: ReadRequest, now: Instant) {
         if self.writing.iter().any(|positions| positions.contains(&request.position)) {
             return self.waiting.push((client, request));
         }
-        let Request { id, position, slots, buffer } = request;
+        let ReadRequest { id, position, slots, buffer } = request;
         count(&self.shared.counters.reads, 1);
         let reading = self.storage.read(buffer, slots * SLOT_BYTES, offset_of(position, self.shared.slots));
         self.begin(Task::Read { client, id, position }, reading, now);
@@ -371,7 +373,7 @@ impl<S: Storage> Server<S> {
     /// Returns the Data in the bytes read from a position.
     fn body(&mut self, client: usize, bytes: &[u8], position: u64, time: Time) -> Body {
         match decode(bytes, self.life) {
-            Ok(record) if record.position == position && record.kind == Kind::Data => {
+            Ok(record) if record.position == position && record.kind == RecordKind::Data => {
                 let fresh_ns = record.fresh_for_ms(time.wall_ms).saturating_mul(1_000_000);
                 let fresh_until = time.of(&self.clients[client].worker).0.saturating_add(fresh_ns);
                 let is_fresh = fresh_ns > 0;

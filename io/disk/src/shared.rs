@@ -12,7 +12,7 @@ use crate::index::Extent;
 
 /// Counters of the disk thread.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub(crate) struct DiskCounters {
     pub(crate) reads: AtomicU64,
     pub(crate) writes: AtomicU64,
     pub(crate) written_bytes: AtomicU64,
@@ -28,13 +28,13 @@ pub(crate) fn count(counter: &AtomicU64, more: u64) {
 
 /// The shared state; see the module's description.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct DiskState {
     /// Number of slots taken of the log.
     cursor: CachePadded<AtomicU64>,
     /// Slots of the ring.
     pub(crate) slots: u64,
     state: CachePadded<AtomicU8>,
-    pub(crate) counters: Counters,
+    pub(crate) counters: DiskCounters,
     /// Number of workers with erasures that are not on the disk yet.
     erasing: AtomicU64,
     is_asleep: CachePadded<AtomicBool>,
@@ -42,13 +42,13 @@ pub(crate) struct Shared {
     is_stopping: AtomicBool,
 }
 
-impl Shared {
+impl DiskState {
     pub(crate) fn new(slots: u64) -> Self {
-        Shared {
+        DiskState {
             cursor: CachePadded::default(),
             slots,
             state: CachePadded::default(),
-            counters: Counters::default(),
+            counters: DiskCounters::default(),
             erasing: AtomicU64::default(),
             is_asleep: CachePadded::default(),
             waker: AtomicWaker::new(),

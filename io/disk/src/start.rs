@@ -12,12 +12,12 @@ use tracing::{error, info, warn};
 
 use crate::file::{self, Opened, slots_in};
 use crate::index::Index;
-use crate::messages::RING_PLACES;
+use crate::messages::RING_SLOTS;
 use crate::open_error::OpenError;
 use crate::scan::OwnerOf;
 use crate::server::{Client, RETRY, Server, Worker};
 use crate::settings::{DiskSettings, MAX_CAPACITY_BYTES, MIN_CAPACITY_BYTES};
-use crate::shared::Shared;
+use crate::shared::DiskState;
 use crate::storage::FileStorage;
 use crate::tier::DiskTier;
 
@@ -34,7 +34,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 /// process.
 #[derive(Debug)]
 pub struct DiskCache {
-    shared: Arc<Shared>,
+    shared: Arc<DiskState>,
     ended: Receiver<()>,
 }
 
@@ -57,23 +57,23 @@ impl DiskCache {
         if !(MIN_CAPACITY_BYTES..=MAX_CAPACITY_BYTES).contains(&settings.capacity_bytes) {
             return Err(OpenError::Capacity);
         }
-        let shared = Arc::new(Shared::new(slots));
+        let shared = Arc::new(DiskState::new(slots));
         let entries = (slots / SLOTS_PER_ENTRY + slots / SLOTS_PER_ENTRY / 4) / workers.len().max(1) as u64;
         let indexes = workers.iter().map(|_| Index::new(entries)).collect::<Result<Vec<_>, _>>()?;
         let (mut tiers, mut clients) = (Vec::new(), Vec::new());
         for worker in workers {
-            let (to_disk, from_worker) = handover_ring(RING_PLACES);
-            let (to_worker, from_disk) = handover_ring(RING_PLACES);
+            let (to_disk, from_worker) = handover_ring(RING_SLOTS);
+            let (to_worker, from_disk) = handover_ring(RING_SLOTS);
             tiers.push(DiskTier::new(Arc::clone(&shared), settings.read_timeout_ms, to_disk, from_disk));
             clients.push(Client { worker, from_worker, to_worker });
         }
         let (end, ended) = channel();
-        let (tell_opened, was_opened) = channel();
+        let (opened_sender, was_opened) = channel();
         let of_thread = Arc::clone(&shared);
         let path = settings.path.clone();
         let run = move || {
-            let parts = Parts { shared: of_thread, clients, indexes, key, owner_of: Box::new(owner_of) };
-            if let Some(opened) = open(&settings, &parts.shared, &tell_opened) {
+            let parts = ServerParts { shared: of_thread, clients, indexes, key, owner_of: Box::new(owner_of) };
+            if let Some(opened) = open(&settings, &parts.shared, &opened_sender) {
                 serve(&settings, opened, parts);
             }
             // The receiver may be gone when the router ends in a hurry.
@@ -111,7 +111,7 @@ impl DiskCache {
 
 /// Tells whether all erasures are on the disk.
 #[derive(Debug, Clone)]
-pub struct ErasureWatch(Arc<Shared>);
+pub struct ErasureWatch(Arc<DiskState>);
 
 impl ErasureWatch {
     /// Returns true if all erasures that workers were told of are in the file. A crash of the host may still undo
@@ -122,8 +122,8 @@ impl ErasureWatch {
 }
 
 /// Parts of the disk thread.
-struct Parts {
-    shared: Arc<Shared>,
+struct ServerParts {
+    shared: Arc<DiskState>,
     clients: Vec<Client>,
     indexes: Vec<Index>,
     key: HashKey,
@@ -132,24 +132,24 @@ struct Parts {
 
 /// Opens the file, with retries. Returns `None` when it cannot be used, or when the router stops. Reports the result
 /// of the first attempt to the thread that waits for the start, if it still waits.
-fn open(settings: &DiskSettings, shared: &Shared, tell: &Sender<Result<(), OpenError>>) -> Option<Opened> {
+fn open(settings: &DiskSettings, shared: &DiskState, opened_sender: &Sender<Result<(), OpenError>>) -> Option<Opened> {
     let mut is_first = true;
     loop {
         match file::open(settings) {
             Ok(opened) => {
-                let _ = tell.send(Ok(()));
+                let _ = opened_sender.send(Ok(()));
                 return Some(opened);
             }
             Err(error) if error.may_pass() => {
                 shared.set_state(TierState::Failed);
                 if is_first {
                     error!(%error, "cannot open the disk cache; retrying");
-                    let _ = tell.send(Ok(()));
+                    let _ = opened_sender.send(Ok(()));
                 }
             }
             Err(error) => {
                 shared.set_state(TierState::Failed);
-                if let Err(unheard) = tell.send(Err(error))
+                if let Err(unheard) = opened_sender.send(Err(error))
                     && let Err(error) = unheard.0
                 {
                     error!(%error, "cannot open the disk cache");
@@ -165,7 +165,7 @@ fn open(settings: &DiskSettings, shared: &Shared, tell: &Sender<Result<(), OpenE
 }
 
 /// Runs the thread after the file was opened: serves until it is told to stop.
-fn serve(settings: &DiskSettings, opened: Opened, parts: Parts) {
+fn serve(settings: &DiskSettings, opened: Opened, parts: ServerParts) {
     let mut proactor = compio_driver::Proactor::builder();
     proactor.capacity(QUEUE_ENTRIES);
     let runtime = match compio_runtime::RuntimeBuilder::new().with_proactor(proactor).build() {
@@ -203,7 +203,7 @@ fn serve(settings: &DiskSettings, opened: Opened, parts: Parts) {
 }
 
 /// Waits for `time`, or until the thread must stop. Returns true if the thread goes on.
-fn pause(shared: &Shared, time: Duration) -> bool {
+fn pause(shared: &DiskState, time: Duration) -> bool {
     let until = Instant::now() + time;
     while Instant::now() < until {
         if shared.is_stopping() {

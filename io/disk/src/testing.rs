@@ -13,13 +13,13 @@ use namehop_table::handover_ring;
 use namehop_wire::DataHeader;
 
 use crate::format::{
-    HEADER_BYTES, Kind, NoRecord, RECORD_MAGIC, Record, SLOT_BYTES, SUPERBLOCK_BYTES, Superblock, body_bytes, decode,
-    seal_record, slots_of,
+    HEADER_BYTES, NoRecord, RECORD_MAGIC, Record, RecordKind, SLOT_BYTES, SUPERBLOCK_BYTES, Superblock, body_bytes,
+    decode, seal_record, slots_of,
 };
 use crate::index::Index;
-use crate::messages::RING_PLACES;
+use crate::messages::RING_SLOTS;
 use crate::server::{Client, Server, Time, Worker};
-use crate::shared::Shared;
+use crate::shared::DiskState;
 use crate::storage::{Storage, Transfer};
 use crate::tier::DiskTier;
 
@@ -56,9 +56,9 @@ struct Restarted {
 
 impl Restarted {
     fn over(file: Rc<[u8]>, slots: u64, key: HashKey) -> Option<Self> {
-        let shared = Arc::new(Shared::new(slots));
-        let (to_disk, from_worker) = handover_ring(RING_PLACES);
-        let (to_worker, from_disk) = handover_ring(RING_PLACES);
+        let shared = Arc::new(DiskState::new(slots));
+        let (to_disk, from_worker) = handover_ring(RING_SLOTS);
+        let (to_worker, from_disk) = handover_ring(RING_SLOTS);
         let started = Instant::now();
         let client = Client { worker: Worker { wake: Box::new(|| {}), started }, from_worker, to_worker };
         let tier = DiskTier::new(Arc::clone(&shared), 1_000, to_disk, from_disk);
@@ -67,12 +67,12 @@ impl Restarted {
         let index = Index::new(64).ok()?;
         server.scan(vec![index], key, Box::new(|name| name.len()), started);
         let mut restarted = Restarted { tier, server, time: Time { now: started, wall_ms: WALL_MS } };
-        restarted.turn();
+        restarted.poll();
         assert!(restarted.tier.next_finished().is_none(), "no lookup was requested");
         Some(restarted)
     }
 
-    fn turn(&mut self) {
+    fn poll(&mut self) {
         self.tier.flush();
         let _ = self.server.poll(&mut Context::from_waker(Waker::noop()), self.time);
     }
@@ -84,7 +84,7 @@ impl Restarted {
             matches!(self.tier.start_read(name_hash, located, false), ReadStart::Started(_)),
             "no other read is in flight"
         );
-        self.turn();
+        self.poll();
         let finished = self.tier.next_finished().expect("the read is finished");
         let found = finished.data().map(|(packet, _)| (finished.position, packet.to_vec()));
         self.tier.end_read(finished, found.is_some());
@@ -136,12 +136,12 @@ pub fn check_file(bytes: &[u8]) {
         let name = header.name.value();
         let Some((position, packet)) = restarted.look_up(hash_name(&key, name)) else { continue };
         let of_file = records.iter().find(|record| record.position == position && record.body == packet);
-        assert!(of_file.is_some_and(|record| record.kind == Kind::Data), "a lookup must find a record");
+        assert!(of_file.is_some_and(|record| record.kind == RecordKind::Data), "a lookup must find a record");
         // The name may be another one with the same bits of the hash; the engine then treats it as a miss.
         let Ok(found) = DataHeader::decode(&packet) else { continue };
         let found = found.name.value();
         let covers = |erasure: &&Record<'_>| {
-            erasure.kind == Kind::Erasure && erasure.position > position && found.starts_with(erasure.body)
+            erasure.kind == RecordKind::Erasure && erasure.position > position && found.starts_with(erasure.body)
         };
         if let Some(erasure) = records.iter().find(covers) {
             assert!(restarted.tier.is_erased(found, position), "found despite {erasure:?}");

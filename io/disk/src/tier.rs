@@ -16,10 +16,10 @@ use namehop_table::{HandoverReceiver, HandoverSender};
 use namehop_wire::MAX_PACKET_SIZE;
 
 use crate::erased::Erased;
-use crate::format::{CHUNK_BYTES, Kind, SLOT_BYTES, offset_of, slots_of};
+use crate::format::{CHUNK_BYTES, RecordKind, SLOT_BYTES, offset_of, slots_of};
 use crate::index::Index;
-use crate::messages::{FromDisk, RUNS, Request, Run, ToDisk};
-use crate::shared::Shared;
+use crate::messages::{FromDisk, RUNS, ReadRequest, Run, ToDisk};
+use crate::shared::DiskState;
 use reads::Reads;
 
 /// Number of writes of a worker in flight above which it gathers records instead of sending more.
@@ -27,7 +27,7 @@ const RUNS_AT_ONCE: usize = RUNS / 4;
 
 /// One worker's access to the disk; see the crate's description.
 pub struct DiskTier {
-    shared: Arc<Shared>,
+    shared: Arc<DiskState>,
     /// `None` until the disk thread has made it.
     index: Option<Index>,
     erased: Erased,
@@ -49,7 +49,7 @@ pub struct DiskTier {
 
 impl DiskTier {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<DiskState>,
         timeout_ms: u64,
         to_disk: HandoverSender<ToDisk>,
         from_disk: HandoverReceiver<FromDisk>,
@@ -78,7 +78,7 @@ impl DiskTier {
     }
 
     /// Returns the location of a record in the file, in bytes from its start.
-    pub fn place_of(&self, location: RecordLocation) -> Range<u64> {
+    pub fn range_of(&self, location: RecordLocation) -> Range<u64> {
         let start = offset_of(location.position, self.shared.slots);
         start..start + (location.slots * SLOT_BYTES) as u64
     }
@@ -135,7 +135,7 @@ impl SecondTier for DiskTier {
         if packet.len() > MAX_PACKET_SIZE {
             return self.note_not_stored();
         }
-        let Some(position) = self.append(Kind::Data, fresh_until, packet) else { return self.note_not_stored() };
+        let Some(position) = self.append(RecordKind::Data, fresh_until, packet) else { return self.note_not_stored() };
         self.counters.stored += 1;
         let location = RecordLocation { position, slots: slots_of(packet.len()), may_be_fresh: fresh_until > self.now };
         let extent = self.shared.extent();
@@ -172,7 +172,8 @@ impl SecondTier for DiskTier {
         if self.run.as_ref().is_some_and(|run| run.position <= position) {
             self.finish_run();
         }
-        if let Err(ToDisk::Read(request)) = self.to_disk.push(ToDisk::Read(Request { id, position, slots, buffer }), 0)
+        if let Err(ToDisk::Read(request)) =
+            self.to_disk.push(ToDisk::Read(ReadRequest { id, position, slots, buffer }), 0)
         {
             // Cannot happen, because the ring has room for all buffers.
             self.reads.free(id, request.buffer);

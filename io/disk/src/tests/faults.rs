@@ -68,7 +68,7 @@ fn a_disk_with_an_error_is_left_alone_and_tried_again() {
 }
 
 #[test]
-fn a_disk_that_stalls_keeps_nobody_waiting() {
+fn a_stalled_disk_delays_no_interest() {
     let mut rig = Rig::new(1024);
     let packet = data("/a", 1, 100);
     rig.offer("/a", &packet, 0);
@@ -96,7 +96,7 @@ fn a_disk_that_is_behind_takes_no_more_than_there_are_buffers() {
     for number in 0..2_000 {
         let name = format!("/n/{number}");
         rig.offer(&name, &data(&name, 1, 7_000), 0);
-        rig.turn();
+        rig.poll();
     }
     let counters = rig.tier.report().counters;
     assert_eq!(counters.stored + counters.not_stored, 2_000);
@@ -118,7 +118,7 @@ fn a_disk_that_is_behind_takes_no_more_than_there_are_buffers() {
 }
 
 #[test]
-fn one_read_serves_all_who_want_the_same() {
+fn one_read_serves_all_interests_for_a_packet() {
     let mut rig = Rig::new(1024);
     rig.offer("/a", &data("/a", 1, 100), 0);
     rig.pass(0);
@@ -132,7 +132,7 @@ fn one_read_serves_all_who_want_the_same() {
 }
 
 #[test]
-fn whoever_asks_while_an_earlier_read_is_late_joins_the_later_one() {
+fn interests_during_a_late_read_join_the_later_read() {
     let mut rig = Rig::new(1024);
     rig.offer("/a", &data("/a", 1, 100), 0);
     rig.pass(0);
@@ -150,7 +150,7 @@ fn whoever_asks_while_an_earlier_read_is_late_joins_the_later_one() {
 }
 
 #[test]
-fn strangers_leave_half_of_the_reads_to_others_however_slow_the_disk_is() {
+fn unsolicited_peers_leave_half_of_the_reads_to_others_on_a_slow_disk() {
     let mut rig = Rig::new(8192);
     rig.disk.set_mood(Mood::Stalls);
     let located = |number| RecordLocation { position: number, slots: 1, may_be_fresh: false };
@@ -260,7 +260,7 @@ fn what_was_erased_before_the_start_is_erased_once_the_disk_is_there() {
     rig.tier.erase(&value_of("/a"));
     assert_eq!(rig.shared.status().erasing_workers, 1);
     rig.server.scan(vec![Index::new(1024).expect("memory")], key(), Box::new(|_| 0), rig.started);
-    rig.turn();
+    rig.poll();
     assert!(!matches!(rig.look_up("/a/1"), Outcome::Found(..)));
     assert!(matches!(rig.look_up("/b/1"), Outcome::Found(..)));
     rig.pass(0);
@@ -277,7 +277,7 @@ fn erasing_over_and_over_takes_little_of_the_log() {
     rig.offer("/a", &packet, 0);
     for _ in 0..500 {
         rig.tier.erase(&value_of("/b"));
-        rig.turn();
+        rig.poll();
     }
     assert!(rig.tier.position() < 800, "{} slots", rig.tier.position());
     assert_eq!(rig.look_up("/a"), Outcome::Found(packet, false));
@@ -291,7 +291,7 @@ fn what_is_found_often_is_written_again_before_it_is_written_over() {
     for number in 0..5_000 {
         let name = format!("/n/{number}");
         rig.offer(&name, &data(&name, 1, 2_000), 0);
-        rig.turn();
+        rig.poll();
         if number % 50 == 0 {
             assert_eq!(rig.look_up("/hot"), Outcome::Found(packet.clone(), false), "after {number} others");
             rig.offer("/hot", &packet, 0);
@@ -312,14 +312,14 @@ fn the_disk_without_the_thread_has_no_state_that_lasts() {
     rig.disk.0.borrow_mut().bytes = bytes;
     let mut again = Rig::over(rig.disk.clone(), 1024, 0);
     again.server = {
-        let (to_disk, from_worker) = handover_ring(RING_PLACES);
-        let (to_worker, from_disk) = handover_ring(RING_PLACES);
+        let (to_disk, from_worker) = handover_ring(RING_SLOTS);
+        let (to_worker, from_disk) = handover_ring(RING_SLOTS);
         again.tier = DiskTier::new(Arc::clone(&again.shared), 50, to_disk, from_disk);
         let client =
             Client { worker: Worker { wake: Box::new(|| {}), started: again.started }, from_worker, to_worker };
         Server::new(Arc::clone(&again.shared), vec![client], rig.disk.clone(), LIFE + 1)
     };
     again.server.scan(vec![Index::new(1024).expect("memory")], key(), Box::new(|_| 0), again.started);
-    again.turn();
+    again.poll();
     assert_eq!(again.look_up("/a"), Outcome::Unknown);
 }

@@ -22,9 +22,9 @@ use namehop_wire::{DataBuilder, DataHeader, Name};
 
 use crate::format::{SUPERBLOCK_BYTES, Superblock};
 use crate::index::Index;
-use crate::messages::RING_PLACES;
+use crate::messages::RING_SLOTS;
 use crate::server::{Client, Server, Time, Worker};
-use crate::shared::Shared;
+use crate::shared::DiskState;
 use crate::storage::{Storage, Transfer};
 use crate::tier::DiskTier;
 
@@ -124,7 +124,7 @@ struct Rig {
     tier: DiskTier,
     server: Server<MemoryDisk>,
     disk: MemoryDisk,
-    shared: Arc<Shared>,
+    shared: Arc<DiskState>,
     started: Instant,
     now_ms: u64,
     /// Time of day when the clock started.
@@ -149,7 +149,7 @@ impl Rig {
     fn new(slots: u64) -> Self {
         let mut rig = Self::over(MemoryDisk::new(slots, LIFE), slots, 1_700_000_000_000);
         rig.server.start_empty(vec![Index::new(slots).expect("memory")]);
-        rig.turn();
+        rig.poll();
         rig
     }
 
@@ -168,14 +168,14 @@ impl Rig {
         erased.iter().for_each(|prefix| rig.tier.erase(&value_of(prefix)));
         let index = Index::new(slots).expect("memory");
         rig.server.scan(vec![index], key(), Box::new(|_| 0), rig.started);
-        rig.turn();
+        rig.poll();
         rig
     }
 
     fn over(disk: MemoryDisk, slots: u64, wall_start_ms: u64) -> Self {
-        let shared = Arc::new(Shared::new(slots));
-        let (to_disk, from_worker) = handover_ring(RING_PLACES);
-        let (to_worker, from_disk) = handover_ring(RING_PLACES);
+        let shared = Arc::new(DiskState::new(slots));
+        let (to_disk, from_worker) = handover_ring(RING_SLOTS);
+        let (to_worker, from_disk) = handover_ring(RING_SLOTS);
         let started = Instant::now();
         let worker = Worker { wake: Box::new(|| {}), started };
         let client = Client { worker, from_worker, to_worker };
@@ -193,7 +193,7 @@ impl Rig {
     /// Advances the clock.
     fn pass(&mut self, ms: u64) {
         self.now_ms += ms;
-        self.turn();
+        self.poll();
     }
 
     fn now(&self) -> Timestamp {
@@ -202,7 +202,7 @@ impl Rig {
 
     /// Runs one poll iteration of the worker, and then the disk thread. Returns the buffers of reads that no Interest
     /// waits for.
-    fn turn(&mut self) {
+    fn poll(&mut self) {
         self.tier.set_now(self.now());
         self.tier.flush();
         let time =

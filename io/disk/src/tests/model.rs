@@ -99,7 +99,7 @@ proptest! {
                     }
                 }
                 Step::Restart => {
-                    rig.turn();
+                    rig.poll();
                     if rig.shared.status().erasing_workers == 0 {
                         unwritten.clear();
                     }
@@ -159,7 +159,7 @@ fn all_that_fits_is_found_again_after_a_restart() {
     let names: Vec<String> = (0..800).map(|number| format!("/n/{number}")).collect();
     for (number, name) in names.iter().enumerate() {
         rig.offer(name, &data(name, number as u8, number % 7 * 600), 0);
-        rig.turn();
+        rig.poll();
     }
     let count = |rig: &mut Rig| {
         names

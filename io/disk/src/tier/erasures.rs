@@ -4,7 +4,7 @@
 use namehop_packet::Timestamp;
 
 use super::DiskTier;
-use crate::format::Kind;
+use crate::format::RecordKind;
 
 /// Maximum number of erasures that wait to be written while the disk does not work.
 const MAX_UNWRITTEN: usize = 64;
@@ -50,7 +50,7 @@ impl DiskTier {
             && self.is_working()
             && let Some(prefix) = self.unwritten.pop_front()
         {
-            if self.append(Kind::Erasure, Timestamp::default(), &prefix).is_none() {
+            if self.append(RecordKind::Erasure, Timestamp::default(), &prefix).is_none() {
                 return self.unwritten.push_front(prefix);
             }
         }

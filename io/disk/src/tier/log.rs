@@ -3,12 +3,12 @@
 use namehop_packet::Timestamp;
 
 use super::DiskTier;
-use crate::format::{self, CHUNK_SLOTS, Kind, slots_of};
+use crate::format::{self, CHUNK_SLOTS, RecordKind, slots_of};
 use crate::messages::{Run, ToDisk};
 
 impl DiskTier {
     /// Appends a record to the run that is to be written. Returns `None` if there is no buffer for it.
-    pub(super) fn append(&mut self, kind: Kind, fresh_until: Timestamp, body: &[u8]) -> Option<u64> {
+    pub(super) fn append(&mut self, kind: RecordKind, fresh_until: Timestamp, body: &[u8]) -> Option<u64> {
         let slots = slots_of(body.len()) as u64;
         let extent = self.shared.extent();
         // Other workers may have gone around the ring while this worker had nothing to write.
@@ -30,7 +30,7 @@ impl DiskTier {
         let position = self.chunk.start;
         let run = self.run.as_mut()?;
         format::append(&mut run.bytes, position, kind, fresh_until, body);
-        if kind == Kind::Erasure && !std::mem::replace(&mut run.has_erasure, true) {
+        if kind == RecordKind::Erasure && !std::mem::replace(&mut run.has_erasure, true) {
             self.erasing_runs += 1;
         }
         self.chunk.start += slots;

@@ -110,7 +110,7 @@ impl Router {
 
     /// Sends an Interest and waits for the disk. Returns the content of the Data that answers it, or `None` if the
     /// Interest was forwarded.
-    pub fn ask(&mut self, uri: &str) -> Option<Vec<u8>> {
+    pub fn content_of(&mut self, uri: &str) -> Option<Vec<u8>> {
         self.express(uri, false)
     }
 
@@ -129,7 +129,7 @@ impl Router {
 
     /// Fetches Data that is not cached.
     pub fn fetch(&mut self, uri: &str, content: &[u8]) {
-        assert_eq!(self.ask(uri), None, "{uri} must not be cached");
+        assert_eq!(self.content_of(uri), None, "{uri} must not be cached");
         self.produce(uri, content);
     }
 

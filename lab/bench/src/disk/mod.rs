@@ -221,7 +221,7 @@ fn apart(tier: &DiskTier, packets: u64) -> Result<Vec<Place>, DiskBenchError> {
     let (mut places, mut end) = (Vec::<Place>::new(), 0);
     for hash in (0..packets).map(hash_of) {
         let Some(located) = tier.find(hash, false) else { return Err(DiskBenchError::Disk("stopped working")) };
-        let place = tier.place_of(located);
+        let place = tier.range_of(located);
         if place.start / PAGE_BYTES >= end {
             end = place.end.div_ceil(PAGE_BYTES);
             places.push((hash, place));
