@@ -93,10 +93,10 @@ mod tests {
         let text = [0_u8; 40];
         let of_lengths: HashSet<u64> = (0..=40).map(|length| KEY.hash(&text[..length])).collect();
         assert_eq!(of_lengths.len(), 41);
-        for place in 0..40 {
+        for index in 0..40 {
             let mut changed = text;
-            changed[place] = 1;
-            assert_ne!(KEY.hash(&changed), KEY.hash(&text), "the hash must depend on byte {place}");
+            changed[index] = 1;
+            assert_ne!(KEY.hash(&changed), KEY.hash(&text), "the hash must depend on byte {index}");
         }
         assert_ne!(DispatchKey::new(1, 2).hash(&text), KEY.hash(&text));
         assert_ne!(DispatchKey::random().hash(&text), DispatchKey::random().hash(&text));

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_begin_where_they_are_asked_for() {
+    fn packets_begin_at_the_requested_offset() {
         let pool = BufferPool::new(1, 1);
         for room in [100, 9_000] {
             let mut packet = pool.allocate(room).expect("a buffer");

@@ -190,8 +190,8 @@ mod tests {
                     Incoming { face: FaceId(number), buffer, fields: LinkFields::default() }
                 });
             }
-            let turns: Vec<u32> = burst.in_order().drain(..).map(|packet| packet.face.0).collect();
-            assert_eq!(turns, expected, "{kinds:?}");
+            let faces: Vec<u32> = burst.in_order().drain(..).map(|packet| packet.face.0).collect();
+            assert_eq!(faces, expected, "{kinds:?}");
         }
     }
 }

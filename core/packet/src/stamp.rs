@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_is_told_across_the_end_of_the_ticks() {
+    fn time_is_measured_across_the_end_of_the_ticks() {
         for received_ns in [0, 4, 1_000_000_004, Stamp::RANGE_NS - 4, Stamp::RANGE_NS, 10_000_000_000_000] {
             let stamp = Stamp::at(received_ns);
             assert!(stamp.is_some());

@@ -35,7 +35,7 @@ fn call() -> impl Strategy<Value = Call> {
 
 /// Makes the call; returns whether it succeeded.
 fn make(buffer: &mut PacketBuffer, call: &Call) -> bool {
-    let (place, bytes) = match call {
+    let (room, bytes) = match call {
         Call::TrimFront(count) => {
             buffer.trim_front(*count);
             return true;
@@ -51,7 +51,7 @@ fn make(buffer: &mut PacketBuffer, call: &Call) -> bool {
         Call::Prepend(bytes) => (buffer.prepend(bytes.len()), bytes),
         Call::Append(bytes) => (buffer.append(bytes.len()), bytes),
     };
-    place.map(|place| place.copy_from_slice(bytes)).is_some()
+    room.map(|room| room.copy_from_slice(bytes)).is_some()
 }
 
 /// A packet and the bytes free in front of it.

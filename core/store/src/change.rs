@@ -35,11 +35,11 @@ impl Change {
     }
 
     /// Reports an event of a packet to both policies; the one that does not know the packet ignores it.
-    fn tell(&mut self, mut tell: impl FnMut(&mut Policy)) {
+    fn notify(&mut self, mut notify: impl FnMut(&mut Policy)) {
         if let Some(older) = &mut self.older {
-            tell(older);
+            notify(older);
         }
-        tell(&mut self.newer);
+        notify(&mut self.newer);
     }
 }
 
@@ -67,19 +67,19 @@ impl CachePolicy for Change {
     }
 
     fn hit(&mut self, id: u32) {
-        self.tell(|policy| policy.hit(id));
+        self.notify(|policy| policy.hit(id));
     }
 
     fn refreshed(&mut self, id: u32, arrival: &Arrival) {
-        self.tell(|policy| policy.refreshed(id, arrival));
+        self.notify(|policy| policy.refreshed(id, arrival));
     }
 
     fn evicted(&mut self, id: u32) {
-        self.tell(|policy| policy.evicted(id));
+        self.notify(|policy| policy.evicted(id));
     }
 
     fn removed(&mut self, id: u32) {
-        self.tell(|policy| policy.removed(id));
+        self.notify(|policy| policy.removed(id));
     }
 
     fn victim(&mut self) -> Option<u32> {

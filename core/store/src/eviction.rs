@@ -3,7 +3,7 @@
 use namehop_table::TableError;
 
 use crate::Parameters;
-use crate::list::Place;
+use crate::list::Position;
 
 /// Properties of arriving Data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,17 +96,17 @@ pub trait EvictionPolicy: Sized + Send {
 
 /// A cursor in the order of upcoming evictions; at first it is before all packets.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Ahead(pub(crate) Option<Place>);
+pub struct Ahead(pub(crate) Option<Position>);
 
 impl Ahead {
     /// Returns the number that was passed last, for policies with a single order of all numbers.
     pub(crate) fn number(self) -> Option<u32> {
-        self.0.map(|place| place.block)
+        self.0.map(|position| position.block)
     }
 
     /// Advances past `number` and returns it.
     pub(crate) fn pass(&mut self, number: u32) -> u32 {
-        self.0 = Some(Place { block: number, at: 0 });
+        self.0 = Some(Position { block: number, at: 0 });
         number
     }
 }

@@ -46,19 +46,19 @@ impl Default for Block {
 
 /// A position in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     pub(crate) block: u32,
     pub(crate) at: u8,
 }
 
-impl Place {
+impl Position {
     /// Encodes the position in one word; the [`BLOCK_NUMBERS`] positions of a block need four bits.
     fn pack(self) -> u32 {
         self.block << 4 | u32::from(self.at)
     }
 
     fn unpack(word: u32) -> Self {
-        Place { block: word >> 4, at: (word & 15) as u8 }
+        Position { block: word >> 4, at: (word & 15) as u8 }
     }
 }
 
@@ -95,23 +95,25 @@ impl OrderedNumbers {
     /// Returns the number at the front.
     #[inline]
     pub(crate) fn front(&self) -> Option<u32> {
-        self.front_place().map(|place| self.at(place))
+        self.front_position().map(|position| self.at(position))
     }
 
-    /// Returns the first number behind `place`, or at the front if that is `None`, and its position. Any current or
+    /// Returns the first number behind `position`, or at the front if that is `None`, and its position. Any current or
     /// former position may be given.
     #[inline]
-    pub(crate) fn behind(&self, place: Option<Place>) -> Option<(u32, Place)> {
-        let Some(place) = place else { return self.front_place().map(|place| (self.at(place), place)) };
-        let block = self.blocks.get(place.block)?;
-        let rest = place.at as usize + 1..usize::from(block.used);
+    pub(crate) fn behind(&self, position: Option<Position>) -> Option<(u32, Position)> {
+        let Some(position) = position else {
+            return self.front_position().map(|position| (self.at(position), position));
+        };
+        let block = self.blocks.get(position.block)?;
+        let rest = position.at as usize + 1..usize::from(block.used);
         if let Some(at) = rest.into_iter().find(|&at| block.numbers[at] != GAP) {
-            return Some((block.numbers[at], Place { at: at as u8, ..place }));
+            return Some((block.numbers[at], Position { at: at as u8, ..position }));
         }
         let next = self.blocks.get(block.next).filter(|next| next.live > 0)?;
         // A traversal that gets this far will probably continue.
         self.blocks.prefetch(next.next);
-        Some((next.numbers[usize::from(next.first)], Place { block: block.next, at: next.first }))
+        Some((next.numbers[usize::from(next.first)], Position { block: block.next, at: next.first }))
     }
 
     /// Prefetches the note of a number, which inserting and removing it reads. Any number may be given.
@@ -131,7 +133,7 @@ impl OrderedNumbers {
     /// Appends `number`, which must not be in the order.
     #[inline]
     pub(crate) fn push_back(&mut self, number: u32) {
-        debug_assert_eq!(self.place_of(number), None);
+        debug_assert_eq!(self.position_of(number), None);
         let is_full = self.blocks.get(self.tail).is_none_or(|tail| usize::from(tail.used) >= BLOCK_NUMBERS);
         if is_full {
             self.link_block();
@@ -141,7 +143,7 @@ impl OrderedNumbers {
         tail.numbers[usize::from(at)] = number;
         tail.used += 1;
         tail.live += 1;
-        self.set_note(number, Place { block: self.tail, at });
+        self.set_note(number, Position { block: self.tail, at });
         self.notes.note_used(number as usize / LINE_NOTES + 1);
         self.length += 1;
     }
@@ -156,14 +158,14 @@ impl OrderedNumbers {
     /// Removes `number`. Returns `false` if it was not in the order.
     #[inline]
     pub(crate) fn remove(&mut self, number: u32) -> bool {
-        let Some(place) = self.place_of(number) else { return false };
-        let block = &mut self.blocks[place.block];
-        block.numbers[usize::from(place.at)] = GAP;
+        let Some(position) = self.position_of(number) else { return false };
+        let block = &mut self.blocks[position.block];
+        block.numbers[usize::from(position.at)] = GAP;
         block.live -= 1;
         self.length -= 1;
         if block.live == 0 {
-            self.unlink(place.block);
-        } else if place.at == block.first {
+            self.unlink(position.block);
+        } else if position.at == block.first {
             while block.numbers.get(usize::from(block.first)) == Some(&GAP) {
                 block.first += 1;
             }
@@ -171,38 +173,38 @@ impl OrderedNumbers {
         true
     }
 
-    fn at(&self, place: Place) -> u32 {
-        self.blocks[place.block].numbers[usize::from(place.at)]
+    fn at(&self, position: Position) -> u32 {
+        self.blocks[position.block].numbers[usize::from(position.at)]
     }
 
     #[inline]
-    fn front_place(&self) -> Option<Place> {
+    fn front_position(&self) -> Option<Position> {
         let block = self.blocks.get(self.head)?;
-        Some(Place { block: self.head, at: block.first })
+        Some(Position { block: self.head, at: block.first })
     }
 
     #[inline]
-    fn place_of(&self, number: u32) -> Option<Place> {
+    fn position_of(&self, number: u32) -> Option<Position> {
         // The number is usually the one at the front, and then its note need not be read.
-        if let Some(place) = self.front_place().filter(|&place| self.at(place) == number) {
-            return Some(place);
+        if let Some(position) = self.front_position().filter(|&position| self.at(position) == number) {
+            return Some(position);
         }
-        let place = self.note(number);
-        let block = self.blocks.get(place.block)?;
-        (block.numbers.get(usize::from(place.at)) == Some(&number)).then_some(place)
+        let position = self.note(number);
+        let block = self.blocks.get(position.block)?;
+        (block.numbers.get(usize::from(position.at)) == Some(&number)).then_some(position)
     }
 
     #[inline]
-    fn note(&self, number: u32) -> Place {
+    fn note(&self, number: u32) -> Position {
         let (line, word, shift) = note_of(number);
-        Place::unpack((self.notes[line].0[word] >> shift) as u32)
+        Position::unpack((self.notes[line].0[word] >> shift) as u32)
     }
 
     #[inline]
-    fn set_note(&mut self, number: u32, place: Place) {
+    fn set_note(&mut self, number: u32, position: Position) {
         let (line, word, shift) = note_of(number);
         let word = &mut self.notes[line].0[word];
-        *word = *word & !(u64::from(u32::MAX) << shift) | u64::from(place.pack()) << shift;
+        *word = *word & !(u64::from(u32::MAX) << shift) | u64::from(position.pack()) << shift;
     }
 
     /// Appends a block.

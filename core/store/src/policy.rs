@@ -116,7 +116,7 @@ pub enum Progress {
 }
 
 /// Calls a method of the policy in use.
-macro_rules! ask {
+macro_rules! dispatch {
     ($held:expr, $method:ident($($argument:expr),*)) => {
         match $held {
             Held::Default(policy) => policy.$method($($argument),*),
@@ -140,78 +140,78 @@ impl CachePolicy for Policy {
     #[inline]
     fn requested(&mut self, name_hash: u64) {
         if self.counts {
-            ask!(&mut self.held, requested(name_hash))
+            dispatch!(&mut self.held, requested(name_hash))
         }
     }
 
     #[inline]
     fn admits(&mut self, arrival: &Arrival, is_full: bool) -> bool {
-        ask!(&mut self.held, admits(arrival, is_full))
+        dispatch!(&mut self.held, admits(arrival, is_full))
     }
 
     #[inline]
     fn admitted(&mut self, id: u32, arrival: &Arrival) {
-        ask!(&mut self.held, admitted(id, arrival))
+        dispatch!(&mut self.held, admitted(id, arrival))
     }
 
     #[inline]
     fn hit(&mut self, id: u32) {
-        ask!(&mut self.held, hit(id))
+        dispatch!(&mut self.held, hit(id))
     }
 
     #[inline]
     fn refreshed(&mut self, id: u32, arrival: &Arrival) {
-        ask!(&mut self.held, refreshed(id, arrival))
+        dispatch!(&mut self.held, refreshed(id, arrival))
     }
 
     #[inline]
     fn evicted(&mut self, id: u32) {
-        ask!(&mut self.held, evicted(id))
+        dispatch!(&mut self.held, evicted(id))
     }
 
     #[inline]
     fn removed(&mut self, id: u32) {
-        ask!(&mut self.held, removed(id))
+        dispatch!(&mut self.held, removed(id))
     }
 
     #[inline]
     fn victim(&mut self) -> Option<u32> {
-        ask!(&mut self.held, victim())
+        dispatch!(&mut self.held, victim())
     }
 
     #[inline]
     fn evict(&mut self) -> Option<u32> {
-        ask!(&mut self.held, evict())
+        dispatch!(&mut self.held, evict())
     }
 
     #[inline]
     fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
-        ask!(&self.held, upcoming(ahead))
+        dispatch!(&self.held, upcoming(ahead))
     }
 
     #[inline]
     fn prefetch(&self, id: u32) {
-        ask!(&self.held, prefetch(id))
+        dispatch!(&self.held, prefetch(id))
     }
 
     #[inline]
     fn prefetch_hit(&self, id: u32) {
-        ask!(&self.held, prefetch_hit(id))
+        dispatch!(&self.held, prefetch_hit(id))
     }
 
     #[inline]
     fn prefetch_name(&self, name_hash: u64) {
-        ask!(&self.held, prefetch_name(name_hash))
+        dispatch!(&self.held, prefetch_name(name_hash))
     }
 
     #[inline]
     fn prefetch_victim(&self, id: u32, name_hash: u64) {
-        ask!(&self.held, prefetch_victim(id, name_hash))
+        dispatch!(&self.held, prefetch_victim(id, name_hash))
     }
 
     #[inline]
     fn len(&self) -> usize {
-        ask!(&self.held, len())
+        dispatch!(&self.held, len())
     }
 }
 

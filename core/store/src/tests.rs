@@ -88,34 +88,34 @@ proptest! {
 
     /// If the order is known ahead, evictions follow the look-ahead.
     #[test]
-    fn evictions_are_foreseen(steps in steps()) {
+    fn evictions_are_predicted(steps in steps()) {
         for kind in [PolicyKind::Lru, PolicyKind::Fifo, PolicyKind::Filter, PolicyKind::PriorityFifo] {
             let mut store = store(kind.into());
             steps.iter().for_each(|&step| store.run(step));
             let mut ahead = Ahead::default();
-            let foreseen: Vec<u32> = std::iter::from_fn(|| store.policy.upcoming(&mut ahead)).collect();
+            let predicted: Vec<u32> = std::iter::from_fn(|| store.policy.upcoming(&mut ahead)).collect();
             let mut evicted = Vec::new();
             while let Some(victim) = store.policy.victim() {
                 store.policy.evicted(victim);
                 evicted.push(victim);
             }
-            prop_assert_eq!(foreseen, evicted, "{}", kind);
+            prop_assert_eq!(predicted, evicted, "{}", kind);
         }
     }
 }
 
 #[test]
-fn the_next_victim_is_foreseen() {
+fn the_next_victim_is_predicted() {
     for choice in choices() {
         let mut store = store(choice);
         for name in 0..100 {
             store.apply(Step::request(name % 40));
             store.apply(Step::request(name % 7));
             let victim = store.policy.victim();
-            let foreseen = store.policy.upcoming(&mut Ahead::default());
+            let predicted = store.policy.upcoming(&mut Ahead::default());
             // The window's packets lose most comparisons, not all.
             if choice.kind != PolicyKind::WTinyLfu {
-                assert_eq!(foreseen, victim, "{choice}");
+                assert_eq!(predicted, victim, "{choice}");
             }
         }
     }

@@ -96,7 +96,7 @@ impl<T: Default> Arena<T> {
         let index = if self.free_count > 0 {
             self.free_count -= 1;
             // SAFETY: the stack has `capacity` elements, and `free` wrote those below the old `free_count`.
-            unsafe { self.free_place(self.free_count).read() }
+            unsafe { self.free_slot(self.free_count).read() }
         } else if self.made < self.capacity {
             let index = self.made;
             // SAFETY: below the capacity, so inside the mapping, aligned, and not holding a value yet.
@@ -131,7 +131,7 @@ impl<T> Arena<T> {
         let before = u32::try_from(before).ok()?;
         match self.free_count.checked_sub(before + 1) {
             // SAFETY: the stack has `capacity` elements, and `free` wrote those below `free_count`.
-            Some(position) => Some(unsafe { self.free_place(position).read() }),
+            Some(position) => Some(unsafe { self.free_slot(position).read() }),
             None => Some(self.made + (before - self.free_count)).filter(|&index| index < self.capacity),
         }
     }
@@ -146,7 +146,7 @@ impl<T> Arena<T> {
         #[cfg(debug_assertions)]
         assert!(std::mem::replace(&mut self.given_out[index as usize], false), "double free of slot {index}");
         // SAFETY: the stack has `capacity` elements and `free_count` is below that.
-        unsafe { self.free_place(self.free_count).write(index) };
+        unsafe { self.free_slot(self.free_count).write(index) };
         self.free_count += 1;
     }
 
@@ -210,13 +210,13 @@ impl<T> Arena<T> {
         unsafe { NonNull::new_unchecked(slot) }
     }
 
-    fn free_place(&self, position: u32) -> NonNull<u32> {
+    fn free_slot(&self, position: u32) -> NonNull<u32> {
         let base = self.free.base().cast::<u32>();
         debug_assert!(position < self.capacity);
         // SAFETY: callers keep `position` below the capacity, the number of elements of this mapping.
-        let place = unsafe { base.add(position as usize) };
-        touched::note(place.as_ptr());
-        place
+        let slot = unsafe { base.add(position as usize) };
+        touched::note(slot.as_ptr());
+        slot
     }
 }
 

@@ -47,7 +47,7 @@ impl Pieces {
                 can_wait: false,
             },
         );
-        Ok(Pieces { memory, piece_bytes, count, taken: mark.into_told() })
+        Ok(Pieces { memory, piece_bytes, count, taken: mark.into_published() })
     }
 
     /// Takes the next piece: zeroed memory that belongs to the caller alone, as long as `self` lives. Returns `None`
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_are_zeroed_aligned_and_nobody_elses() {
+    fn pieces_are_zeroed_aligned_and_disjoint() {
         let pieces = Pieces::new("test", 1_000, 200).expect("memory");
         std::thread::scope(|scope| {
             for number in 1..=4u8 {

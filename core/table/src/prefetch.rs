@@ -78,11 +78,11 @@ pub fn prefetch_lines_to_write<T>(start: *const T, bytes: usize) {
 }
 
 #[inline(always)]
-fn for_each_line<T>(start: *const T, bytes: usize, mut ask: impl FnMut(*const T)) {
+fn for_each_line<T>(start: *const T, bytes: usize, mut prefetch_line: impl FnMut(*const T)) {
     let first = start.addr() & !(CACHE_LINE_BYTES - 1);
     let end = start.addr().saturating_add(bytes);
     for line in (first..end).step_by(CACHE_LINE_BYTES) {
-        ask(start.with_addr(line));
+        prefetch_line(start.with_addr(line));
     }
 }
 

@@ -86,7 +86,7 @@ pub struct SharedArena<T> {
     expected: usize,
     /// Slots below this were announced to the thread that touches memory. `None` when there is nothing more to
     /// announce.
-    told: Option<usize>,
+    announced: Option<usize>,
     /// Number of made slots at which more memory must be announced.
     ahead_at: u32,
 }
@@ -111,7 +111,7 @@ impl<T> SharedArena<T> {
             made: 0,
             room: 0,
             expected: 0,
-            told: None,
+            announced: None,
             ahead_at: u32::MAX,
         }
     }
@@ -124,7 +124,7 @@ impl<T> SharedArena<T> {
         if (self.expected - self.made as usize).saturating_mul(size_of::<T>()) < AHEAD_BYTES {
             return;
         }
-        self.told.get_or_insert(self.made as usize);
+        self.announced.get_or_insert(self.made as usize);
         self.touch_ahead();
     }
 
@@ -132,7 +132,7 @@ impl<T> SharedArena<T> {
     #[cold]
     fn touch_ahead(&mut self) {
         self.ahead_at = u32::MAX;
-        let Some(told) = self.told.take() else { return };
+        let Some(announced) = self.announced.take() else { return };
         let made = self.made as usize;
         let wanted = self.expected.min(made + AHEAD_BYTES / size_of::<T>());
         while self.room < wanted {
@@ -142,7 +142,7 @@ impl<T> SharedArena<T> {
             }
         }
         let mappings = self.segments.mappings.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut start = told.max(made);
+        let mut start = announced.max(made);
         while start < wanted {
             let (segment, first) = locate(start as u32);
             let end = wanted.min(first + segment_slots(segment));
@@ -154,7 +154,7 @@ impl<T> SharedArena<T> {
         drop(mappings);
         if wanted < self.expected {
             self.ahead_at = self.made.saturating_add((AHEAD_STEP_BYTES / size_of::<T>()).max(1) as u32);
-            self.told = Some(wanted);
+            self.announced = Some(wanted);
         }
     }
 

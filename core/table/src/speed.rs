@@ -103,7 +103,7 @@ mod tests {
     use crate::CacheLine;
 
     #[test]
-    fn memory_is_slower_than_caches_and_faster_when_asked_for_ahead() {
+    fn memory_is_slower_than_caches_and_faster_with_prefetch() {
         let measured = MemorySpeed::measure();
         assert!(measured.is_some() || !cfg!(target_arch = "x86_64"), "every x86-64 CPU must allow the measurement");
         let Some(speed) = measured else { return };

@@ -74,7 +74,7 @@ impl<'a> RandomWalk<'a> {
         assert!((1..=MAX_IN_FLIGHT).contains(&in_flight), "1 to {MAX_IN_FLIGHT} lines must be in flight");
         let mut sweep = Sweep { walk: *self, ring: [0; MAX_IN_FLIGHT], in_flight, oldest: 0, position: mix(start) };
         for slot in 0..in_flight {
-            sweep.ask(slot, 0);
+            sweep.request(slot, 0);
         }
         sweep
     }
@@ -93,7 +93,7 @@ pub struct Sweep<'a> {
 
 impl Sweep<'_> {
     #[inline(always)]
-    fn ask(&mut self, slot: usize, read: u64) {
+    fn request(&mut self, slot: usize, read: u64) {
         self.position = self.position.wrapping_add(1 + read);
         let line = self.walk.line_at(self.position);
         self.ring[slot] = line;
@@ -107,7 +107,7 @@ impl Sweep<'_> {
             let slot = self.oldest;
             // Always zero, but the CPU has to wait for it.
             let read = self.walk.lines[self.ring[slot] as usize].0[1];
-            self.ask(slot, read);
+            self.request(slot, read);
             self.oldest = if slot + 1 == self.in_flight { 0 } else { slot + 1 };
         }
         count

@@ -126,11 +126,11 @@ impl InterestLayout {
                 }
                 _ => return None,
             }
-            let place = rank(typ.into());
-            if place <= last {
+            let position = rank(typ.into());
+            if position <= last {
                 return None;
             }
-            (last, at) = (place, end);
+            (last, at) = (position, end);
         }
         Some(())
     }

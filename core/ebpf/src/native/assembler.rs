@@ -105,7 +105,7 @@ impl Assembler {
     }
 
     /// Places a label at the current end of the code. Each label is placed once.
-    pub fn place(&mut self, label: Label) {
+    pub fn bind(&mut self, label: Label) {
         debug_assert!(self.labels[label.0].is_none(), "a label must be placed once");
         self.labels[label.0] = Some(self.bytes.len());
     }

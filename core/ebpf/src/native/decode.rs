@@ -125,10 +125,10 @@ impl Prefixes {
 struct Operands {
     /// A register or a part of the opcode.
     field: Number,
-    place: Place,
+    location: Location,
 }
 
-enum Place {
+enum Location {
     Register(Number),
     Memory { base: Number, offset: i32 },
 }
@@ -137,12 +137,12 @@ enum Place {
 fn operands(reader: &mut Reader<'_>, prefixes: Prefixes) -> Option<Operands> {
     let byte = reader.byte()?;
     let field = byte >> 3 & 7 | (prefixes.rex & 4) << 1;
-    let place = match byte >> 6 {
-        3 => Place::Register(prefixes.operand(byte)),
-        2 if byte & 7 != 4 => Place::Memory { base: prefixes.operand(byte), offset: reader.i32()? },
+    let location = match byte >> 6 {
+        3 => Location::Register(prefixes.operand(byte)),
+        2 if byte & 7 != 4 => Location::Memory { base: prefixes.operand(byte), offset: reader.i32()? },
         _ => return None,
     };
-    Some(Operands { field, place })
+    Some(Operands { field, location })
 }
 
 /// Decodes the instruction at an offset; `None` if a program may not contain it.
@@ -198,10 +198,10 @@ fn two_bytes(reader: &mut Reader<'_>, prefixes: Prefixes) -> Option<Effect> {
         _ => {}
     }
     let operands = operands(reader, prefixes)?;
-    Some(match (opcode, operands.place) {
-        (0xAF, Place::Register(_)) => Effect::Writes(operands.field),
-        (0xB7, Place::Register(_)) => Effect::Writes(operands.field),
-        (0xB6 | 0xB7, Place::Memory { base, offset }) => {
+    Some(match (opcode, operands.location) {
+        (0xAF, Location::Register(_)) => Effect::Writes(operands.field),
+        (0xB7, Location::Register(_)) => Effect::Writes(operands.field),
+        (0xB6 | 0xB7, Location::Memory { base, offset }) => {
             let bytes = if opcode == 0xB6 { 1 } else { 2 };
             Effect::Loads { bytes, to: operands.field, base, offset }
         }
@@ -211,15 +211,15 @@ fn two_bytes(reader: &mut Reader<'_>, prefixes: Prefixes) -> Option<Effect> {
 
 /// Decodes the opcodes with a ModRM byte.
 fn with_operands(reader: &mut Reader<'_>, prefixes: Prefixes, opcode: u8) -> Option<Effect> {
-    let Operands { field, place } = operands(reader, prefixes)?;
-    Some(match (opcode, place) {
+    let Operands { field, location } = operands(reader, prefixes)?;
+    Some(match (opcode, location) {
         // Two registers: add, or, and, sub, xor, mov.
-        (0x89, Place::Register(5)) if field == 4 && prefixes.is_wide() => Effect::Frames,
-        (0x89, Place::Register(to)) if prefixes.is_wide() => Effect::Copies { to, from: field },
-        (0x01 | 0x09 | 0x21 | 0x29 | 0x31 | 0x89, Place::Register(register)) => Effect::Writes(register),
-        (0x39 | 0x85, Place::Register(_)) => Effect::Compares,
+        (0x89, Location::Register(5)) if field == 4 && prefixes.is_wide() => Effect::Frames,
+        (0x89, Location::Register(to)) if prefixes.is_wide() => Effect::Copies { to, from: field },
+        (0x01 | 0x09 | 0x21 | 0x29 | 0x31 | 0x89, Location::Register(register)) => Effect::Writes(register),
+        (0x39 | 0x85, Location::Register(_)) => Effect::Compares,
         // A 32-bit constant.
-        (0x81, Place::Register(register)) => {
+        (0x81, Location::Register(register)) => {
             let constant = reader.i32()?;
             match field {
                 5 if register == 4 && prefixes.is_wide() => Effect::Reserves(constant),
@@ -228,15 +228,15 @@ fn with_operands(reader: &mut Reader<'_>, prefixes: Prefixes, opcode: u8) -> Opt
                 _ => return None,
             }
         }
-        (0x69, Place::Register(_)) => {
+        (0x69, Location::Register(_)) => {
             reader.i32()?;
             Effect::Writes(field)
         }
-        (0xC7, Place::Register(register)) if field == 0 => {
+        (0xC7, Location::Register(register)) if field == 0 => {
             reader.i32()?;
             Effect::Writes(register)
         }
-        (0xF7, Place::Register(register)) => match field {
+        (0xF7, Location::Register(register)) => match field {
             0 => {
                 reader.i32()?;
                 Effect::Compares
@@ -246,21 +246,21 @@ fn with_operands(reader: &mut Reader<'_>, prefixes: Prefixes, opcode: u8) -> Opt
             _ => return None,
         },
         // Shifts, by a constant and by CL.
-        (0xC1, Place::Register(register)) if matches!(field, 4 | 5 | 7) => {
+        (0xC1, Location::Register(register)) if matches!(field, 4 | 5 | 7) => {
             reader.byte()?;
             Effect::Writes(register)
         }
-        (0xD3, Place::Register(register)) if matches!(field, 4 | 5 | 7) => Effect::Writes(register),
-        (0xFF, Place::Register(0)) if field == 2 => Effect::CallsRax,
+        (0xD3, Location::Register(register)) if matches!(field, 4 | 5 | 7) => Effect::Writes(register),
+        (0xFF, Location::Register(0)) if field == 2 => Effect::CallsRax,
         // Memory.
-        (0x8B, Place::Memory { base, offset }) => Effect::Loads { bytes: prefixes.bytes(), to: field, base, offset },
-        (0x89, Place::Memory { base, offset }) => Effect::Stores { bytes: prefixes.bytes(), base, offset },
-        (0x88, Place::Memory { base, offset }) => Effect::Stores { bytes: 1, base, offset },
-        (0xC6, Place::Memory { base, offset }) if field == 0 => {
+        (0x8B, Location::Memory { base, offset }) => Effect::Loads { bytes: prefixes.bytes(), to: field, base, offset },
+        (0x89, Location::Memory { base, offset }) => Effect::Stores { bytes: prefixes.bytes(), base, offset },
+        (0x88, Location::Memory { base, offset }) => Effect::Stores { bytes: 1, base, offset },
+        (0xC6, Location::Memory { base, offset }) if field == 0 => {
             reader.byte()?;
             Effect::Stores { bytes: 1, base, offset }
         }
-        (0xC7, Place::Memory { base, offset }) if field == 0 => {
+        (0xC7, Location::Memory { base, offset }) if field == 0 => {
             match prefixes.is_16 {
                 true => drop(reader.array::<2>()?),
                 false => drop(reader.i32()?),

@@ -94,10 +94,10 @@ fn a_division_that_does_not_put_registers_back_is_found() {
                 .clone()
                 .filter(|&at| translation.bytes[at] & 0xF8 == 0x48 && translation.bytes[at + 1] == 0x89)
                 .collect();
-            for place in moves {
+            for offset in moves {
                 let mut changed = Translation { bytes: translation.bytes.clone(), starts: translation.starts.clone() };
                 // Another three-byte instruction: xor ebx, ebx with a prefix.
-                changed.bytes[place..place + 3].copy_from_slice(&[0x40, 0x31, 0xDB]);
+                changed.bytes[offset..offset + 3].copy_from_slice(&[0x40, 0x31, 0xDB]);
                 check(&verified, &changed).expect_err("code that loses a register is refused");
             }
         }

@@ -50,7 +50,7 @@ pub fn translate(program: &Verified) -> Result<Translation, &'static str> {
     let mut starts = Vec::with_capacity(operations.len() + 1);
     while let Some(operation) = operations.get(starts.len()) {
         let at = starts.len();
-        translator.assembler.place(translator.labels[at]);
+        translator.assembler.bind(translator.labels[at]);
         let slots = operation.map_or(1, |operation| operation.slots());
         starts.push(translator.assembler.len());
         match operation {
@@ -256,12 +256,12 @@ impl Translator {
         assembler.move_register(true, Register::Rdx, kept_rdx);
         assembler.move_register(true, register, by);
         assembler.jump(done);
-        assembler.place(by_zero);
+        assembler.bind(by_zero);
         match is_remainder {
             true => assembler.move_register(is_wide, register, register),
             false => assembler.move_constant(register, 0),
         }
-        assembler.place(done);
+        assembler.bind(done);
     }
 }
 

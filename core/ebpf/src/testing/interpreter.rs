@@ -105,9 +105,9 @@ impl Interpreter {
                 let mut value = [0; 8];
                 for index in 0..bytes {
                     let address = address.wrapping_add(u64::from(index));
-                    value[usize::from(index)] = match self.place(address)? {
-                        Place::Stack(place) => self.stack[place].ok_or("the stack was not written there")?,
-                        Place::Memory(place) => self.memory[place],
+                    value[usize::from(index)] = match self.locate(address)? {
+                        Region::Stack(locate) => self.stack[locate].ok_or("the stack was not written there")?,
+                        Region::Memory(locate) => self.memory[locate],
                     };
                 }
                 self.set(destination, u64::from_le_bytes(value));
@@ -117,12 +117,12 @@ impl Interpreter {
                 let value = self.operand(operand)?.to_le_bytes();
                 for index in 0..bytes {
                     let byte = value[usize::from(index)];
-                    match self.place(address.wrapping_add(u64::from(index)))? {
-                        Place::Stack(place) => self.stack[place] = Some(byte),
-                        Place::Memory(place) if place < WRITABLE.start as usize => {
+                    match self.locate(address.wrapping_add(u64::from(index)))? {
+                        Region::Stack(locate) => self.stack[locate] = Some(byte),
+                        Region::Memory(locate) if locate < WRITABLE.start as usize => {
                             return Err("this part of the context is read-only".to_owned());
                         }
-                        Place::Memory(place) => self.memory[place] = byte,
+                        Region::Memory(locate) => self.memory[locate] = byte,
                     }
                 }
             }
@@ -159,13 +159,13 @@ impl Interpreter {
         Ok(())
     }
 
-    fn place(&self, address: u64) -> Result<Place, String> {
+    fn locate(&self, address: u64) -> Result<Region, String> {
         let inside = |start: u64, len: usize| {
             usize::try_from(address.wrapping_sub(start)).ok().filter(|&distance| distance < len)
         };
         inside(STACK_START, STACK_BYTES)
-            .map(Place::Stack)
-            .or_else(|| inside(CONTEXT_START, self.memory.len()).map(Place::Memory))
+            .map(Region::Stack)
+            .or_else(|| inside(CONTEXT_START, self.memory.len()).map(Region::Memory))
             .ok_or_else(|| format!("no memory at {address:#x}"))
     }
 }
@@ -176,7 +176,7 @@ enum Next {
     End(u64),
 }
 
-enum Place {
+enum Region {
     Stack(usize),
     Memory(usize),
 }

@@ -89,12 +89,12 @@ fn one(program: &mut Vec<Instruction>, choice: u8, bytes: &mut Bytes<'_>) {
         }
         8 | 9 => {
             let code = 0x61 | size(bytes);
-            let (base, offset) = place(bytes);
+            let (base, offset) = address_of(bytes);
             program.push(instruction(code, register(bytes), base, offset, 0));
         }
         10 | 11 => {
             let code = 0x63 | size(bytes);
-            let (base, offset) = place(bytes);
+            let (base, offset) = address_of(bytes);
             program.push(instruction(code, base, register(bytes), offset, 0));
         }
         12 => {
@@ -134,7 +134,7 @@ fn one(program: &mut Vec<Instruction>, choice: u8, bytes: &mut Bytes<'_>) {
 }
 
 /// Returns a base register, and an offset inside its memory or just outside.
-fn place(bytes: &mut Bytes<'_>) -> (u8, i16) {
+fn address_of(bytes: &mut Bytes<'_>) -> (u8, i16) {
     match bytes.below(8) {
         0..=2 => (6, i16::from(bytes.below(66))),
         3 | 4 => (7, i16::from(bytes.below(34)) - 1),

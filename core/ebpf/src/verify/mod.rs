@@ -190,10 +190,10 @@ fn follow(
 }
 
 /// Records that an instruction is reached with `state` as well.
-fn reach(place: &mut Option<Box<State>>, state: Option<Box<State>>) {
-    match (place, state) {
+fn reach(known: &mut Option<Box<State>>, state: Option<Box<State>>) {
+    match (known, state) {
         (_, None) => {}
         (Some(known), Some(state)) => known.merge(&state),
-        (place @ None, state) => *place = state,
+        (known @ None, state) => *known = state,
     }
 }

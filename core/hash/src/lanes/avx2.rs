@@ -43,13 +43,13 @@ const fn permutations(compress: bool) -> Permutations {
     let mut table = [[0; 2 * HALF]; 1 << HALF];
     let mut bits = 0;
     while bits < 1 << HALF {
-        let (mut lane, mut place) = (0, 0);
+        let (mut lane, mut offset) = (0, 0);
         while lane < HALF {
             if bits >> lane & 1 == 1 {
-                let (to, from) = if compress { (place, lane) } else { (lane, place) };
+                let (to, from) = if compress { (offset, lane) } else { (lane, offset) };
                 table[bits][2 * to] = 2 * from as u32;
                 table[bits][2 * to + 1] = 2 * from as u32 + 1;
-                place += 1;
+                offset += 1;
             }
             lane += 1;
         }
@@ -178,13 +178,13 @@ impl Vector for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn scatter_pairs(self, second: Self, start: *mut u64, places: Self, bits: u32) {
+    unsafe fn scatter_pairs(self, second: Self, start: *mut u64, offsets: Self, bits: u32) {
         // SAFETY: the caller guarantees the places and the CPU features.
         unsafe {
-            let places = places.words();
+            let offsets = offsets.words();
             let store = |lane: usize, pair| {
                 if bits == all::<Self>() || bits >> lane & 1 == 1 {
-                    _mm_storeu_si128(start.add(word(&places, lane) as usize).cast(), pair);
+                    _mm_storeu_si128(start.add(word(&offsets, lane) as usize).cast(), pair);
                 }
             };
             for (first_lane, words, seconds) in [(0, self.0, second.0), (HALF, self.1, second.1)] {

@@ -81,11 +81,11 @@ impl Vector for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn scatter_pairs(self, second: Self, start: *mut u64, places: Self, bits: u32) {
+    unsafe fn scatter_pairs(self, second: Self, start: *mut u64, offsets: Self, bits: u32) {
         // SAFETY: the caller guarantees the places and the CPU features.
         unsafe {
-            _mm512_mask_i64scatter_epi64::<8>(start.cast(), bits as __mmask8, places.0, self.0);
-            _mm512_mask_i64scatter_epi64::<8>(start.add(1).cast(), bits as __mmask8, places.0, second.0);
+            _mm512_mask_i64scatter_epi64::<8>(start.cast(), bits as __mmask8, offsets.0, self.0);
+            _mm512_mask_i64scatter_epi64::<8>(start.add(1).cast(), bits as __mmask8, offsets.0, second.0);
         }
     }
 

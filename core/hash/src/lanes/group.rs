@@ -61,7 +61,7 @@ pub(super) unsafe fn hash_names<V: Vector>(key: &HashKey, names: &[&[u8]], out: 
                 if V::bits(ending) == 0 {
                     break;
                 }
-                pending.push(lanes.states, lanes.last_words(), lanes.end, lanes.place, V::bits(ending));
+                pending.push(lanes.states, lanes.last_words(), lanes.end, lanes.result_offset, V::bits(ending));
                 lanes.next_prefix(ending, names, pending.results);
             }
             if lanes.idle != all::<V>() {
@@ -90,7 +90,7 @@ struct Lanes<V> {
     end: V,
     /// Offset of the name's results, and of the hash of the next prefix, in words.
     start: V,
-    place: V,
+    result_offset: V,
     /// Offset of the last entry, which all prefixes beyond the maximum depth share.
     deepest: V,
     /// Hash of the empty prefix.
@@ -118,7 +118,7 @@ impl<V: Vector> Lanes<V> {
                 following: zero,
                 end: V::splat(NO_END),
                 start: zero,
-                place: zero,
+                result_offset: zero,
                 deepest: zero,
                 empty: V::splat(key.empty),
                 idle: all::<V>(),
@@ -141,7 +141,7 @@ impl<V: Vector> Lanes<V> {
 
             self.states = self.states.replace(idle, self.initial);
             self.offset = self.offset.replace(idle, V::splat(0));
-            self.place = self.place.replace(idle, self.start.add(V::splat(ENTRY_WORDS as u64)));
+            self.result_offset = self.result_offset.replace(idle, self.start.add(V::splat(ENTRY_WORDS as u64)));
             self.deepest = self.start.add(V::splat((ENTRY_WORDS * (MAX_DEPTH + 1)) as u64));
             let word_bytes = V::splat(WORD_BYTES as u64);
             self.last = self.length.subtract(word_bytes.minimum(self.length));
@@ -208,7 +208,7 @@ impl<V: Vector> Lanes<V> {
             let finished = self.end.equal(self.length);
             let finished_bits = V::bits(finished) & V::bits(ending);
             if finished_bits != 0 {
-                let depth = self.place.subtract(self.start).shift_right::<1>();
+                let depth = self.result_offset.subtract(self.start).shift_right::<1>();
                 let too_deep = V::splat(MAX_DEPTH as u64 + 1).equal(depth);
                 let depth = depth.replace(too_deep, V::splat(TOO_DEEP));
                 self.empty.scatter_pairs(depth, results, self.start, finished_bits);
@@ -217,7 +217,7 @@ impl<V: Vector> Lanes<V> {
             }
             self.end = self.end.replace(ending, next);
             let step = V::splat(ENTRY_WORDS as u64).only(ending);
-            self.place = self.place.add(step).minimum(self.deepest);
+            self.result_offset = self.result_offset.add(step).minimum(self.deepest);
         }
     }
 

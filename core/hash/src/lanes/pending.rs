@@ -8,9 +8,9 @@ pub(super) struct Pending {
     states: [[u64; Self::ROOM]; 4],
     last_words: [u64; Self::ROOM],
     ends: [u64; Self::ROOM],
-    places: [u64; Self::ROOM],
+    offsets: [u64; Self::ROOM],
     count: usize,
-    /// Address to which `places` are relative.
+    /// Address to which `offsets` are relative.
     pub(super) results: *mut u64,
 }
 
@@ -22,18 +22,18 @@ impl Pending {
 
     pub(super) fn new(results: *mut u64) -> Self {
         let none = [0; Self::ROOM];
-        Pending { states: [none; 4], last_words: none, ends: none, places: none, count: 0, results }
+        Pending { states: [none; 4], last_words: none, ends: none, offsets: none, count: 0, results }
     }
 
     /// Adds the lanes with a set bit, with their ends and their places in the results.
     #[inline(always)]
-    pub(super) unsafe fn push<V: Vector>(&mut self, states: States<V>, last_words: V, ends: V, places: V, bits: u32) {
+    pub(super) unsafe fn push<V: Vector>(&mut self, states: States<V>, last_words: V, ends: V, offsets: V, bits: u32) {
         // SAFETY: the caller guarantees the CPU features and the places. Fewer than `V::LANES` prefixes wait, so
         // there is room for a vector after them.
         unsafe {
             if self.count == 0 && bits == all::<V>() {
                 // No need to wait. This is the case for all prefixes while the names have the same shape.
-                states.finish(last_words).scatter_pairs(ends, self.results, places, bits);
+                states.finish(last_words).scatter_pairs(ends, self.results, offsets, bits);
                 return;
             }
             let at = self.count % V::LANES;
@@ -44,13 +44,13 @@ impl Pending {
             states.v3.compress(bits, v3.as_mut_ptr().add(at));
             last_words.compress(bits, self.last_words.as_mut_ptr().add(at));
             ends.compress(bits, self.ends.as_mut_ptr().add(at));
-            places.compress(bits, self.places.as_mut_ptr().add(at));
+            offsets.compress(bits, self.offsets.as_mut_ptr().add(at));
             self.count = at + bits.count_ones() as usize;
             if self.count >= V::LANES {
                 self.finish::<V>(all::<V>());
                 self.count -= V::LANES;
                 let [v0, v1, v2, v3] = &mut self.states;
-                for words in [v0, v1, v2, v3, &mut self.last_words, &mut self.ends, &mut self.places] {
+                for words in [v0, v1, v2, v3, &mut self.last_words, &mut self.ends, &mut self.offsets] {
                     let start = words.as_mut_ptr();
                     V::load_unaligned(start.add(V::LANES)).store_unaligned(start);
                 }
@@ -79,8 +79,8 @@ impl Pending {
                 v3: V::load_unaligned(v3.as_ptr()),
             };
             let hashes = states.finish(V::load_unaligned(self.last_words.as_ptr()));
-            let (ends, places) = (V::load_unaligned(self.ends.as_ptr()), V::load_unaligned(self.places.as_ptr()));
-            hashes.scatter_pairs(ends, self.results, places, bits);
+            let (ends, offsets) = (V::load_unaligned(self.ends.as_ptr()), V::load_unaligned(self.offsets.as_ptr()));
+            hashes.scatter_pairs(ends, self.results, offsets, bits);
         }
     }
 }

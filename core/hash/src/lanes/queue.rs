@@ -45,9 +45,9 @@ impl Queue {
             count: names.len(),
             next: 0,
         };
-        let places = queue.bases.iter_mut().zip(&mut queue.lengths).zip(&mut queue.starts);
+        let slots = queue.bases.iter_mut().zip(&mut queue.lengths).zip(&mut queue.starts);
         let names = names.iter().zip(short).zip(out).enumerate();
-        for ((number, ((&name, short), out)), ((base, length), start)) in names.zip(places) {
+        for ((number, ((&name, short), out)), ((base, length), start)) in names.zip(slots) {
             if name.len() > LANE_NAME_BYTES {
                 // The result is kept in `out`.
                 let _ = hash_prefixes(key, name, out);

@@ -136,6 +136,6 @@ fn the_widest_lanes_are_best() {
 
 #[test]
 #[should_panic(expected = "out of range")]
-fn every_name_needs_a_place() {
+fn every_name_needs_a_slot() {
     hash_group(&VECTOR_KEY, Lanes::best(), &[b"", b""], &mut [PrefixHashes::new()]);
 }

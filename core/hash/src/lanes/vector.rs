@@ -46,7 +46,7 @@ pub(super) trait Vector: Copy {
     ///
     /// # Safety
     /// Two words at each place can be written.
-    unsafe fn scatter_pairs(self, second: Self, start: *mut u64, places: Self, bits: u32);
+    unsafe fn scatter_pairs(self, second: Self, start: *mut u64, offsets: Self, bits: u32);
 
     unsafe fn add(self, other: Self) -> Self;
     unsafe fn subtract(self, other: Self) -> Self;

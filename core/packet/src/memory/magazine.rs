@@ -25,19 +25,19 @@ struct Magazine {
     cells: [NonNull<Header>; MAGAZINE_BUFFERS],
     count: usize,
     /// Copy of `count` that other threads read.
-    told: Arc<AtomicUsize>,
+    published: Arc<AtomicUsize>,
 }
 
 impl Magazine {
     fn new(pool: Handle) -> Self {
-        let told = pool.add_magazine();
-        Magazine { pool, cells: [NonNull::dangling(); MAGAZINE_BUFFERS], count: 0, told }
+        let published = pool.add_magazine();
+        Magazine { pool, cells: [NonNull::dangling(); MAGAZINE_BUFFERS], count: 0, published }
     }
 
     #[inline]
     fn pop(&mut self) -> Option<NonNull<Header>> {
         self.count = self.count.checked_sub(1)?;
-        self.told.store(self.count, Ordering::Relaxed);
+        self.published.store(self.count, Ordering::Relaxed);
         Some(self.cells[self.count])
     }
 
@@ -48,16 +48,16 @@ impl Magazine {
         }
         self.cells[self.count] = header;
         self.count += 1;
-        self.told.store(self.count, Ordering::Relaxed);
+        self.published.store(self.count, Ordering::Relaxed);
     }
 
     /// Returns the least recently used half of the buffers to the pool.
     #[cold]
     fn give_half_back(&mut self) {
-        let batch = std::array::from_fn(|place| Cell(self.cells[place]));
+        let batch = std::array::from_fn(|slot| Cell(self.cells[slot]));
         self.cells.copy_within(BATCH.., 0);
         self.count -= BATCH;
-        self.told.store(self.count, Ordering::Relaxed);
+        self.published.store(self.count, Ordering::Relaxed);
         self.pool.small.give_batch(batch);
         // SAFETY: the cells of the batch were counted, and are in a queue now. The magazine's own reference remains.
         unsafe { release(self.pool.address(), BATCH) };
@@ -68,8 +68,8 @@ impl Magazine {
     fn refill(&mut self) -> Option<NonNull<Header>> {
         let batch = self.pool.small.take_batch()?;
         self.pool.retain(BATCH);
-        for (place, Cell(header)) in self.cells.iter_mut().zip(batch) {
-            *place = header;
+        for (slot, Cell(header)) in self.cells.iter_mut().zip(batch) {
+            *slot = header;
         }
         self.count = BATCH;
         self.pop()
@@ -78,7 +78,7 @@ impl Magazine {
 
 impl Drop for Magazine {
     fn drop(&mut self) {
-        self.pool.remove_magazine(&self.told);
+        self.pool.remove_magazine(&self.published);
         for &header in &self.cells[..self.count] {
             // SAFETY: the cells are of this pool, counted, and unused.
             unsafe { give_one(self.pool.address(), Cell(header)) };

@@ -131,20 +131,20 @@ impl Shared {
 
     /// Registers a magazine; returns the counter in which it publishes its number of cells.
     pub(super) fn add_magazine(&self) -> Arc<AtomicUsize> {
-        let told = Arc::new(AtomicUsize::new(0));
-        self.magazines.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&told));
-        told
+        let published = Arc::new(AtomicUsize::new(0));
+        self.magazines.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&published));
+        published
     }
 
     /// Unregisters a magazine.
-    pub(super) fn remove_magazine(&self, told: &Arc<AtomicUsize>) {
-        self.magazines.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, told));
+    pub(super) fn remove_magazine(&self, published: &Arc<AtomicUsize>) {
+        self.magazines.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, published));
     }
 
     /// Returns the number of cells that are allocated.
     pub(crate) fn in_use(&self) -> usize {
         let magazines = self.magazines.lock().unwrap_or_else(PoisonError::into_inner);
-        let in_magazines: usize = magazines.iter().map(|told| told.load(Ordering::Relaxed)).sum();
+        let in_magazines: usize = magazines.iter().map(|published| published.load(Ordering::Relaxed)).sum();
         (self.small.outside() + self.large.outside()).saturating_sub(in_magazines)
     }
 }

@@ -85,8 +85,8 @@ impl Growth {
             let mut count = 0;
             for word in group.clone().flat_map(|home| current.chain(home)) {
                 entries.prefetch(index_in(word));
-                if let Some(place) = words.get_mut(count) {
-                    *place = word;
+                if let Some(target) = words.get_mut(count) {
+                    *target = word;
                 }
                 count += 1;
             }

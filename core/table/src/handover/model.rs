@@ -40,7 +40,7 @@ fn model_items_arrive_once_and_in_order_through_a_ring_that_is_filled_again() {
 }
 
 #[test]
-fn model_what_is_left_is_dropped_whoever_ends_first() {
+fn model_remaining_items_are_dropped_in_both_orders_of_ending() {
     loom::model(|| {
         let item = Arc::new(7);
         let (mut sender, mut receiver) = handover_ring(2);

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn a_full_ring_gives_items_back_and_the_last_places_can_be_kept_free() {
+fn a_full_ring_returns_items_and_can_reserve_its_last_slots() {
     let (mut sender, mut receiver) = handover_ring(3);
     assert_eq!(sender.capacity(), 4);
     for number in 0..2 {

@@ -31,7 +31,7 @@ const WHOLE_COUNTS_AS_LEAD_BYTES: usize = 1 << 20;
 const LEAD_BY_USE: usize = 4;
 /// Divisor: the owner first reports its fill level when this part of the initially ready memory is in use, because
 /// waking the thread takes a while.
-const FIRST_TOLD_PART: usize = 8;
+const FIRST_PUBLISHED_PART: usize = 8;
 /// Memory that is filled from its start lies on ordinary pages up to here, so that a small fill level takes little
 /// memory.
 const ORDINARY_BYTES: usize = HUGE_2M_BYTES;
@@ -43,7 +43,7 @@ const ORDINARY_BYTES_TO_WAIT_FOR: usize = 256 << 20;
 /// commands per hour never reaches it.
 const FEW_USES: usize = 256;
 /// Bytes filled between two reports of a fill level.
-const TELL_BYTES: usize = 16 << 10;
+const PUBLISH_BYTES: usize = 16 << 10;
 /// Pause between two steps for memory that can wait. Clearing memory takes shared resources from other CPUs, so a
 /// filling cache must not slow them by more than a few per cent. This allows about 1 GB per second.
 const REST: Duration = Duration::from_millis(2);
@@ -89,10 +89,10 @@ pub fn is_memory_ready() -> bool {
 /// Fill level of some memory, in units of its owner, which updates it.
 #[derive(Debug)]
 pub(crate) struct FillMark {
-    told: Arc<AtomicUsize>,
+    published: Arc<AtomicUsize>,
     /// Fill level at which the next report is due; `usize::MAX` if no thread needs it.
-    tell_at: usize,
-    tell_every: usize,
+    publish_at: usize,
+    publish_every: usize,
     /// Ready bytes of the first memory with this mark, updated by the thread. `None` when no memory has to be waited
     /// for.
     ready_bytes: Option<Arc<AtomicUsize>>,
@@ -106,9 +106,9 @@ impl FillMark {
     pub(crate) fn new(unit_bytes: usize) -> Self {
         let unit_bytes = unit_bytes.max(1);
         FillMark {
-            told: Arc::new(AtomicUsize::new(0)),
-            tell_at: usize::MAX,
-            tell_every: (TELL_BYTES / unit_bytes).max(1),
+            published: Arc::new(AtomicUsize::new(0)),
+            publish_at: usize::MAX,
+            publish_every: (PUBLISH_BYTES / unit_bytes).max(1),
             ready_bytes: None,
             unit_bytes,
             ready_units: usize::MAX,
@@ -119,11 +119,11 @@ impl FillMark {
     /// `true` if the thread was told.
     #[inline(always)]
     pub(crate) fn note(&mut self, units: usize) -> bool {
-        let is_told = units >= self.tell_at;
-        if is_told {
-            self.tell(units);
+        let is_published = units >= self.publish_at;
+        if is_published {
+            self.publish(units);
         }
-        is_told
+        is_published
     }
 
     /// Returns true if the first `units` units of the first memory with this mark can be used without waiting for the
@@ -145,14 +145,14 @@ impl FillMark {
     }
 
     /// Returns the counter, for an owner that updates it directly and calls [`wake_helper`].
-    pub(crate) fn into_told(self) -> Arc<AtomicUsize> {
-        self.told
+    pub(crate) fn into_published(self) -> Arc<AtomicUsize> {
+        self.published
     }
 
     #[cold]
-    fn tell(&mut self, units: usize) {
-        self.told.store(units, Ordering::Relaxed);
-        self.tell_at = units.saturating_add(self.tell_every);
+    fn publish(&mut self, units: usize) {
+        self.published.store(units, Ordering::Relaxed);
+        self.publish_at = units.saturating_add(self.publish_every);
         helper().wake();
     }
 }
@@ -181,8 +181,8 @@ impl Mapping {
         if !is_wanted() {
             return;
         }
-        let first_told = ahead.first_bytes / ahead.unit_bytes.max(1) / FIRST_TOLD_PART;
-        mark.tell_at = mark.tell_at.min(mark.tell_every.min(first_told).max(1));
+        let first_published = ahead.first_bytes / ahead.unit_bytes.max(1) / FIRST_PUBLISHED_PART;
+        mark.publish_at = mark.publish_at.min(mark.publish_every.min(first_published).max(1));
         let is_filled_by_and_by = ahead.unit_bytes.max(ahead.first_bytes) < HUGE_2M_BYTES;
         let is_whole = ahead.unit_bytes >= self.range.bytes;
         let ordinary_bytes = match self.kind {
@@ -201,7 +201,7 @@ impl Mapping {
             ordinary_bytes,
             ready: 0,
             ready_bytes: Arc::clone(&ready_bytes),
-            fill: Arc::clone(&mark.told),
+            fill: Arc::clone(&mark.published),
             ahead,
             gathers: is_whole && self.kind == PageKind::Transparent && starts_small(),
         });
@@ -226,9 +226,9 @@ impl Mapping {
             self.make_ready_ahead(mark, whole);
         }
         if is_wanted() {
-            mark.tell_at = if starts_small() { FEW_USES } else { 1 };
+            mark.publish_at = if starts_small() { FEW_USES } else { 1 };
             // One report is enough.
-            mark.tell_every = usize::MAX;
+            mark.publish_every = usize::MAX;
         }
     }
 
@@ -247,7 +247,7 @@ impl Mapping {
 /// Has a part of a mapping made ready soon, independently of its owner.
 pub(crate) fn touch_soon(mapping: &Mapping, start: usize, bytes: usize) {
     // With one CPU, the thread would only take time from the owner, which touches the memory itself in time.
-    if thread::available_parallelism().is_ok_and(|processors| processors.get() == 1) {
+    if thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 1) {
         return;
     }
     let end = start.saturating_add(bytes).min(mapping.range.bytes);

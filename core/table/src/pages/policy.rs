@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_use_transparent_pages_until_told_otherwise() {
+    fn tables_use_transparent_pages_by_default() {
         assert_eq!(HugePages::in_use(), HugePages::Transparent);
     }
 }

@@ -28,7 +28,7 @@ fn free_in_pool(page_kib: usize) -> usize {
 }
 
 #[test]
-fn memory_is_zeroed_and_aligned_whatever_the_pages() {
+fn memory_is_zeroed_and_aligned_on_all_page_sizes() {
     for bytes in [0, 1, 4096, 3 * MEBIBYTE, 8 * MEBIBYTE + 5] {
         assert_eq!(check(need(bytes), HugePages::Off), PageKind::Ordinary);
         for pages in HugePages::ALL {
@@ -149,7 +149,7 @@ fn what_was_touched_ahead_is_there_when_it_is_needed() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn systems_that_cannot_be_asked_have_each_page_touched_and_nothing_changes() {
+fn without_mincore_each_page_is_touched_and_nothing_changes() {
     const BYTES: usize = 64 << 10;
     let mapping = Mapping::with_pages(need(BYTES), HugePages::Off).expect("memory");
     // SAFETY: inside the memory, which nothing else uses.
@@ -192,7 +192,7 @@ fn memory_of_others_that_lies_in_the_gap_is_left_alone() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn what_is_put_in_the_gap_is_part_of_the_range() {
+fn bytes_written_into_the_gap_are_part_of_the_range() {
     const PAGE: usize = BASE_ALIGNMENT;
     let reserved = Reserved::new(8 * PAGE, 1).expect("address space");
     let replaced = reserved.replace_part(0, 4 * PAGE, |start| {

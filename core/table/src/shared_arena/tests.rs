@@ -44,14 +44,14 @@ fn entries_stay_in_place_while_it_grows() {
 fn what_is_expected_is_touched_ahead_and_reads_back() {
     let mut arena = SharedArena::<[u64; 16]>::new(PageRequest::Large);
     arena.expect(100);
-    assert!(arena.told.is_none(), "a few slots must not be touched ahead");
+    assert!(arena.announced.is_none(), "a few slots must not be touched ahead");
     const SLOTS: usize = 1_000_000;
     arena.expect(SLOTS);
     for number in 0..SLOTS + 10 {
         let index = arena.allocate([number as u64; 16]).expect("memory");
         assert_eq!(index as usize, number);
     }
-    assert!(arena.told.is_none(), "all expected slots are allocated");
+    assert!(arena.announced.is_none(), "all expected slots are allocated");
     for index in 0..SLOTS as u32 + 10 {
         // SAFETY: allocated above.
         assert_eq!(unsafe { arena.get(index) }, &[u64::from(index); 16]);

@@ -150,7 +150,7 @@ fn a_shared_arena_touches_the_entry_and_the_list_of_segments() {
 }
 
 #[test]
-fn a_byte_arena_touches_the_bytes_that_are_asked_for() {
+fn a_byte_arena_touches_the_requested_bytes() {
     let mut arena = ByteArena::new(1 << 20, Growth::AtOnce, PAGES).expect("memory");
     let slot = arena.allocate(1000).expect("room");
     assert_eq!(lines(|| arena.get(slot, 1)), 1);

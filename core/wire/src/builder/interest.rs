@@ -138,12 +138,12 @@ impl InterestBuilder {
     /// Returns the name before and after the parameters digest component.
     fn split_name(&self) -> Result<(Name, Name), BuildError> {
         let name = self.name.as_ref();
-        let mut places = (0..).zip(name.components()).filter(|(_, component)| component.is_parameters_digest());
-        let place = places.next();
-        if places.next().is_some() {
+        let mut positions = (0..).zip(name.components()).filter(|(_, component)| component.is_parameters_digest());
+        let position = positions.next();
+        if positions.next().is_some() {
             return Err(BuildError::ParametersDigest);
         }
-        Ok(match place {
+        Ok(match position {
             Some((index, _)) => (name.prefix(index).to_owned(), name.suffix(index + 1).to_owned()),
             None => (self.name.clone(), Name::new()),
         })

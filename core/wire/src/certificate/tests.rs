@@ -56,8 +56,8 @@ fn certificates_issued_by_another_key() {
     assert_eq!(certificate.data().signature_info.key_locator, Some(KeyLocator::Name(issuer_name.as_ref())));
     certificate.verify(&issuer.key().public_key(), 1500).expect("the issuer signed the certificate");
     assert!(matches!(certificate.verify(&subject.public_key(), 1500), Err(SecurityError::SignatureType)));
-    let stranger = PrivateKey::generate(KeyType::Ecdsa).expect("generated").public_key();
-    assert!(matches!(certificate.verify(&stranger, 1500), Err(SecurityError::BadSignature)));
+    let other_key = PrivateKey::generate(KeyType::Ecdsa).expect("generated").public_key();
+    assert!(matches!(certificate.verify(&other_key, 1500), Err(SecurityError::BadSignature)));
 
     let not_a_key = CertificateContents { key_name: issuer_name.prefix(1), ..contents };
     let error = issue_certificate(&not_a_key, &issuer).expect_err("the name is not a key name");

@@ -176,10 +176,10 @@ fn what_cannot_be_built() {
 }
 
 #[test]
-fn parameters_digest_takes_the_place_kept_for_it() {
+fn the_parameters_digest_fills_its_reserved_component() {
     let digest = crate::ComponentRef::parameters_digest(&[0; 32]);
-    let place = name("/A").append(digest).append_generic("B");
-    let builder = InterestBuilder::new(place).application_parameters(*b"p");
+    let misplaced = name("/A").append(digest).append_generic("B");
+    let builder = InterestBuilder::new(misplaced).application_parameters(*b"p");
     let packet = builder.sign(&DigestSigner, &InterestSignatureOptions::default()).expect("signed");
     let interest = Interest::decode(&packet).expect("valid");
     assert!(interest.check_parameters_digest());

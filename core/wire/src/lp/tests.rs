@@ -51,7 +51,7 @@ fn byte_examples() {
 }
 
 #[test]
-fn peers_tell_that_they_know_pit_tokens_in_a_field_that_others_ignore() {
+fn peers_announce_pit_token_support_in_an_ignorable_field() {
     let table = [(KnowsPitTokens::Tells, "64 05 FD 03 B8 01 00"), (KnowsPitTokens::Asks, "64 05 FD 03 B8 01 01")];
     for (field, bytes) in table {
         let frame = field.frame();
@@ -274,9 +274,9 @@ fn nearly_usual_frame() -> impl Strategy<Value = Vec<u8>> {
                 }
                 None => encode_packet(&fields.header, Some(&element)),
             };
-            if let Some((place, value)) = change {
-                let place = place.index(frame.len().min(60));
-                frame[place] = value;
+            if let Some((offset, value)) = change {
+                let offset = offset.index(frame.len().min(60));
+                frame[offset] = value;
             }
             frame
         },

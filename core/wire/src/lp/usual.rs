@@ -88,7 +88,7 @@ pub fn encode_token_header(token: &PitToken, packet_len: usize, out: &mut [u8]) 
     let token_at = fragment_at - token.len();
     match out[token_at..].first_chunk_mut() {
         // The Fragment's TYPE and LENGTH overwrite the surplus bytes next.
-        Some(place) if (LEAST_MOVED_WHOLE..=8).contains(&token.len()) => *place = token.first_bytes::<8>(),
+        Some(room) if (LEAST_MOVED_WHOLE..=8).contains(&token.len()) => *room = token.first_bytes::<8>(),
         _ => out[token_at..fragment_at].copy_from_slice(token.as_slice()),
     }
     let (front, fragment) = out.split_at_mut(fragment_at);
@@ -98,12 +98,12 @@ pub fn encode_token_header(token: &PitToken, packet_len: usize, out: &mut [u8]) 
     put_header_that_fills(outer, LP_PACKET, token_header.len() + fragment.len() + packet_len);
 }
 
-/// Writes TYPE and LENGTH into `place`; its length determines the form of the LENGTH.
+/// Writes TYPE and LENGTH into `room`; its length determines the form of the LENGTH.
 #[inline(always)]
-fn put_header_that_fills(place: &mut [u8], typ: u8, length: usize) {
-    match place {
+fn put_header_that_fills(room: &mut [u8], typ: u8, length: usize) {
+    match room {
         [first, second] => [*first, *second] = [typ, length as u8],
-        [_, _, _, _] => place.copy_from_slice(&[typ, 253, (length >> 8) as u8, length as u8]),
-        _ => assert_eq!(put_header(place, u32::from(typ), length), place.len(), "the header must fill its space"),
+        [_, _, _, _] => room.copy_from_slice(&[typ, 253, (length >> 8) as u8, length as u8]),
+        _ => assert_eq!(put_header(room, u32::from(typ), length), room.len(), "the header must fill its space"),
     }
 }

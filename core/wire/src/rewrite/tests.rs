@@ -13,7 +13,7 @@ fn rewrite(packet: &[u8], change: &InterestRewrite) -> Result<Vec<u8>, DecodeErr
 }
 
 #[test]
-fn missing_elements_are_put_in_at_their_place() {
+fn missing_elements_are_inserted_in_order() {
     let bare = hex("05 05 07 03 08 01 41");
     let all = InterestRewrite {
         nonce: Some(0x0102_0304),

@@ -107,7 +107,7 @@ impl PrivateKey {
     /// # Errors
     /// `Random`.
     pub fn sign(&self, parts: &[&[u8]]) -> Result<Vec<u8>, SecurityError> {
-        let message = &*joined(parts);
+        let message = &*concatenated(parts);
         match &self.pair {
             Pair::Ecdsa(pair) => pair.sign(&self.random, message).map(|signature| signature.as_ref().to_vec()),
             Pair::Ed25519(pair) => Ok(pair.sign(message).as_ref().to_vec()),
@@ -165,14 +165,14 @@ impl Verifier for PublicKey {
             (signature_type::ED25519, Algorithm::Ed25519) => &signature::ED25519,
             _ => return Err(SecurityError::SignatureType),
         };
-        let message = &*joined(parts);
+        let message = &*concatenated(parts);
         let key = UnparsedPublicKey::new(algorithm, &self.key);
         key.verify(message, signature).map_err(|_| SecurityError::BadSignature)
     }
 }
 
 /// Concatenates the parts; a single part is not copied.
-fn joined<'a>(parts: &[&'a [u8]]) -> Cow<'a, [u8]> {
+fn concatenated<'a>(parts: &[&'a [u8]]) -> Cow<'a, [u8]> {
     match *parts {
         [message] => Cow::Borrowed(message),
         _ => Cow::Owned(parts.concat()),

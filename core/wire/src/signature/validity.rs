@@ -61,8 +61,8 @@ impl fmt::Display for ValidityPeriod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let show = |f: &mut fmt::Formatter<'_>, seconds| {
             let text = format_time(seconds);
-            for (place, &digit) in text.iter().enumerate() {
-                f.write_str(match place {
+            for (index, &digit) in text.iter().enumerate() {
+                f.write_str(match index {
                     4 | 6 => "-",
                     11 | 13 => ":",
                     _ => "",

@@ -188,7 +188,7 @@ impl WTinyLfu {
         WTinyLfu { lists: Default::default(), capacities: [window, main, protected], sketch }
     }
 
-    fn asked(&self, name: u64) -> u8 {
+    fn requests(&self, name: u64) -> u8 {
         self.sketch.estimate(kept(hash(name)))
     }
 }
@@ -227,7 +227,7 @@ impl EvictionModel for WTinyLfu {
             let of_window = self.lists[0].first().copied().filter(|_| self.lists[0].len() >= window_capacity);
             let of_main = self.lists[1].first().or(self.lists[2].first()).copied();
             match (of_window, of_main) {
-                (Some(new), Some(old)) if self.asked(new) > self.asked(old) => {
+                (Some(new), Some(old)) if self.requests(new) > self.requests(old) => {
                     self.erase(old);
                     self.erase(new);
                     self.lists[1].push(new);
