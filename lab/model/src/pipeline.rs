@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_tell_the_third_level_from_memory() {
+    fn loads_distinguish_the_third_level_from_memory() {
         assert_eq!(third_level_missed(80.0, 7.0, 9.0), 72.0);
         assert_eq!(third_level_missed(80.0, 0.0, 3.0), 80.0);
         assert_eq!(third_level_missed(80.0, 5.0, 0.0), 0.0);

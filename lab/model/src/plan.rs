@@ -7,7 +7,7 @@
 
 use serde::Serialize;
 
-use crate::throughput::{Computer, Cost, PacketCosts};
+use crate::throughput::{Cost, Host, PacketCosts};
 
 /// Ethernet overhead per frame in bytes: preamble, header, check sequence, gap.
 pub const ETHERNET_BYTES: f64 = 38.0;
@@ -38,7 +38,7 @@ pub struct Demand {
 pub struct Machine {
     /// Forwarding cores and memory bandwidth.
     #[serde(flatten)]
-    pub computer: Computer,
+    pub computer: Host,
     /// Memory for all tables.
     pub memory_bytes: f64,
     /// Bandwidth of all links together, in each direction.
@@ -184,7 +184,7 @@ mod tests {
 
     /// The costs of table 3.1 and the host of 3.2.3 of Takemasa's thesis (2019).
     const PUBLISHED: Machine = Machine {
-        computer: Computer { cores: 22, hz: 2.2e9, memory_bytes_per_second: 76.8e9 },
+        computer: Host { cores: 22, hz: 2.2e9, memory_bytes_per_second: 76.8e9 },
         memory_bytes: 256e9,
         link_bits_per_second: f64::INFINITY,
         costs: PacketCosts {
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(bounds.limit(), Limit::Links);
         // Sent per Interest: 0.7 Interests of 158 bytes and one Data of 1158.
         assert!((bounds.rate() - 10e9 / 8.0 / (0.7 * 158.0 + 1158.0)).abs() < 1.0);
-        let narrow = Machine { computer: Computer { memory_bytes_per_second: 1e9, ..PUBLISHED.computer }, ..PUBLISHED };
+        let narrow = Machine { computer: Host { memory_bytes_per_second: 1e9, ..PUBLISHED.computer }, ..PUBLISHED };
         assert_eq!(DEMAND.bounds(&narrow).limit(), Limit::MemoryRate);
         let large = Tables { fib_bytes: 1e12, ..SMALL };
         let need = need(&DEMAND, &PUBLISHED, &large, 0.8);

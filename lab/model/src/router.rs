@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_dominate_what_depends_on_load() {
+    fn cpus_dominate_the_load_dependent_power() {
         for (router, traffic) in [Router::naive(), Router::optimised()].iter().zip(traffic(58.0)) {
             let power = case_study().power(&router.load(&traffic)).expect("possible");
             assert!(power.cpu_watts > 2.0 * (power.memory_watts + power.nic_watts), "{power:?}");

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// The two resources of a host that forwarding uses.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Computer {
+pub struct Host {
     /// Cores that forward: N.
     pub cores: u32,
     /// Cycles per second of one core: F.
@@ -45,7 +45,7 @@ pub struct Bound {
     pub by_memory: f64,
 }
 
-impl Computer {
+impl Host {
     /// N·F/C and B/M.
     pub fn bound(&self, cost: &Cost) -> Bound {
         Bound {
@@ -98,8 +98,8 @@ impl PacketCosts {
 
 /// Number of threads at which memory becomes the limit: B/M divided by the rate of one core, F/C. Linear speed-up
 /// ends there (Takemasa 2019, 4.4.3).
-pub fn threads_at_memory_bound(computer: &Computer, cost: &Cost) -> f64 {
-    let bound = Computer { cores: 1, ..*computer }.bound(cost);
+pub fn threads_at_memory_bound(host: &Host, cost: &Cost) -> f64 {
+    let bound = Host { cores: 1, ..*host }.bound(cost);
     bound.by_memory / bound.by_computation
 }
 
@@ -109,8 +109,8 @@ mod tests {
 
     use super::*;
 
-    fn computer(cores: u32, ghz: f64) -> Computer {
-        Computer { cores, hz: ghz * 1e9, memory_bytes_per_second: 76.8e9 }
+    fn host(cores: u32, ghz: f64) -> Host {
+        Host { cores, hz: ghz * 1e9, memory_bytes_per_second: 76.8e9 }
     }
 
     #[track_caller]
@@ -121,11 +121,11 @@ mod tests {
     #[test]
     fn poster_of_2016() {
         let cost = Cost { cycles: 2794.2, bytes: 4484.1 };
-        let large = computer(22, 2.2).bound(&cost);
+        let large = host(22, 2.2).bound(&cost);
         close(large.by_computation / 1e6, 17.3, 0.05);
         close(large.by_memory / 1e6, 17.1, 0.05);
         assert_eq!(large.bottleneck(), Bottleneck::Memory);
-        let small = computer(4, 2.6).bound(&cost);
+        let small = host(4, 2.6).bound(&cost);
         close(small.by_computation / 1e6, 3.7, 0.05);
         assert_eq!(small.bottleneck(), Bottleneck::Computation);
         assert_eq!(small.rate(), small.by_computation);
@@ -134,11 +134,11 @@ mod tests {
     #[test]
     fn thesis_of_2019() {
         let cost = Cost { cycles: 925.4, bytes: 800.7 };
-        close(computer(22, 2.2).bound(&cost).by_computation / 1e6, 52.3, 0.05);
-        close(computer(4, 2.6).bound(&cost).by_computation / 1e6, 11.2, 0.05);
-        close(computer(4, 2.6).bound(&cost).by_memory / 1e6, 95.9, 0.05);
+        close(host(22, 2.2).bound(&cost).by_computation / 1e6, 52.3, 0.05);
+        close(host(4, 2.6).bound(&cost).by_computation / 1e6, 11.2, 0.05);
+        close(host(4, 2.6).bound(&cost).by_memory / 1e6, 95.9, 0.05);
         // 4.4.3: "when the number of threads is 40" memory is used up.
-        close(threads_at_memory_bound(&computer(22, 2.2), &cost), 40.0, 0.5);
+        close(threads_at_memory_bound(&host(22, 2.2), &cost), 40.0, 0.5);
     }
 
     const TABLE: PacketCosts = PacketCosts {
@@ -205,10 +205,10 @@ mod tests {
             c in 1.0..1e5,
             m in 1.0..1e5,
         ) {
-            let computer = Computer { cores, hz, memory_bytes_per_second: b };
-            let bound = computer.bound(&Cost { cycles: c, bytes: m });
+            let host = Host { cores, hz, memory_bytes_per_second: b };
+            let bound = host.bound(&Cost { cycles: c, bytes: m });
             prop_assert!(bound.rate() <= bound.by_computation && bound.rate() <= bound.by_memory);
-            let threads = threads_at_memory_bound(&computer, &Cost { cycles: c, bytes: m });
+            let threads = threads_at_memory_bound(&host, &Cost { cycles: c, bytes: m });
             prop_assert_eq!(bound.bottleneck() == Bottleneck::Computation, f64::from(cores) <= threads * (1.0 + 1e-12));
         }
 

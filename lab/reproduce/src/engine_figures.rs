@@ -2,7 +2,7 @@
 
 use namehop_bench::schedule::PacketKind;
 use namehop_model::prefetch::{after_reductions, reduction_percent};
-use namehop_model::throughput::{Computer, Cost, threads_at_memory_bound};
+use namehop_model::throughput::{Cost, Host, threads_at_memory_bound};
 use namehop_orders::ScheduleKind;
 
 use crate::context::{Context, ManyWorkers, count};
@@ -209,12 +209,12 @@ fn speed(context: &mut Context<'_>, reductions: &Reductions) -> Result<Report, R
 fn memory_bound_threads() -> f64 {
     let (cycles, bytes) = published::THESIS_COST;
     let row = &published::BOUNDS[2];
-    let computer = Computer {
+    let host = Host {
         cores: 1,
         hz: row.ghz.value() * 1e9,
         memory_bytes_per_second: row.memory_gigabytes_per_second.value() * 1e9,
     };
-    threads_at_memory_bound(&computer, &Cost { cycles: cycles.value(), bytes: bytes.value() })
+    threads_at_memory_bound(&host, &Cost { cycles: cycles.value(), bytes: bytes.value() })
 }
 
 pub(crate) fn figure_4_7(context: &mut Context<'_>) -> Result<Report, ReproduceError> {

@@ -1,7 +1,7 @@
 //! The upper bound of the forwarding rate, for the papers' hosts and for this one.
 
 use namehop_bench::schedule::PacketKind;
-use namehop_model::throughput::{Bottleneck, Computer, Cost, PacketCosts};
+use namehop_model::throughput::{Bottleneck, Cost, Host, PacketCosts};
 use namehop_orders::ScheduleKind;
 use namehop_table::prefetch::CACHE_LINE_BYTES;
 
@@ -51,12 +51,12 @@ struct Case {
 impl Case {
     /// Bounds by the model; `None` if a number is missing.
     fn bound(&self) -> Option<namehop_model::throughput::Bound> {
-        let computer = Computer {
+        let host = Host {
             cores: self.cores.number()?,
             hz: self.ghz.value()? * 1e9,
             memory_bytes_per_second: self.memory_gigabytes_per_second.value()? * 1e9,
         };
-        Some(computer.bound(&Cost { cycles: self.cycles.value()?, bytes: self.bytes.value()? }))
+        Some(host.bound(&Cost { cycles: self.cycles.value()?, bytes: self.bytes.value()? }))
     }
 
     fn row(&self) -> Row {

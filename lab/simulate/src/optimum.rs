@@ -79,10 +79,10 @@ mod tests {
             most = most.max(most_hits(rest, capacity, stored));
             stored.pop();
         } else {
-            for place in 0..stored.len() {
-                let old = std::mem::replace(&mut stored[place], name);
+            for index in 0..stored.len() {
+                let old = std::mem::replace(&mut stored[index], name);
                 most = most.max(most_hits(rest, capacity, stored));
-                stored[place] = old;
+                stored[index] = old;
             }
         }
         most

@@ -89,7 +89,7 @@ pub enum SimulationError {
 
 /// A store under simulation.
 struct Job {
-    place: usize,
+    index: usize,
     choice: PolicyChoice,
     capacity: usize,
     store: Box<dyn SimulatedStore>,
@@ -114,7 +114,7 @@ impl Job {
     fn outcome(self) -> (usize, Outcome) {
         let counts = self.store.counts().since(&self.before);
         let ns_per_request = self.time.as_nanos() as f64 / counts.requests.max(1) as f64;
-        (self.place, Outcome { choice: self.choice, capacity: self.capacity, counts, ns_per_request })
+        (self.index, Outcome { choice: self.choice, capacity: self.capacity, counts, ns_per_request })
     }
 }
 
@@ -126,10 +126,10 @@ impl Job {
 pub fn run(source: &mut Source, plan: &Plan, on_progress: &dyn Fn(u64)) -> Result<Vec<Outcome>, SimulationError> {
     let threads = plan.threads.clamp(1, plan.stores.len().max(1));
     let mut shares: Vec<Vec<Job>> = (0..threads).map(|_| Vec::new()).collect();
-    for (place, &(choice, capacity)) in plan.stores.iter().enumerate() {
+    for (index, &(choice, capacity)) in plan.stores.iter().enumerate() {
         let store = store(choice, capacity)?;
-        let job = Job { place, choice, capacity, store, before: Counts::default(), time: Duration::ZERO };
-        shares[place % threads].push(job);
+        let job = Job { index, choice, capacity, store, before: Counts::default(), time: Duration::ZERO };
+        shares[index % threads].push(job);
     }
     let outcomes = thread::scope(|scope| {
         let mut senders = Vec::new();
@@ -151,7 +151,7 @@ pub fn run(source: &mut Source, plan: &Plan, on_progress: &dyn Fn(u64)) -> Resul
         read.map(|()| outcomes)
     });
     let mut outcomes = outcomes?;
-    outcomes.sort_by_key(|(place, _)| *place);
+    outcomes.sort_by_key(|(index, _)| *index);
     Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
 }
 

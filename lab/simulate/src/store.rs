@@ -130,8 +130,8 @@ impl<P: CachePolicy> SimulatedStore for Store<P> {
     }
 
     fn request_all(&mut self, names: &[u64]) {
-        for (place, &name) in names.iter().enumerate() {
-            if let Some(&later) = names.get(place + AHEAD) {
+        for (index, &name) in names.iter().enumerate() {
+            if let Some(&later) = names.get(index + AHEAD) {
                 self.table.prefetch(later);
                 self.policy.prefetch_name(later);
             }

@@ -49,8 +49,8 @@ impl Misses {
         let independent = 1.0 / poisson_tail(own + others, needed);
         let (needed, is_followed) = (needed as usize, (2..=MOST_FOLLOWED).contains(&threshold));
         let longest = (LONGEST_GAP / own).min(1.0);
-        let gap = |&(place, weight): &(f64, f64)| {
-            let gap = longest * (place + 1.0) / 2.0;
+        let gap = |&(point, weight): &(f64, f64)| {
+            let gap = longest * (point + 1.0) / 2.0;
             (gap, weight * longest / 2.0 * own * (-own * gap).exp())
         };
         let gaps: Vec<(f64, f64)> = legendre().iter().map(gap).collect();
@@ -138,7 +138,7 @@ fn solve(rows: Vec<Vec<f64>>) -> Vec<f64> {
         .into_iter()
         .enumerate()
         .map(|(number, row)| {
-            let left = row.iter().enumerate().map(|(place, &share)| f64::from(place == number) - share);
+            let left = row.iter().enumerate().map(|(point, &share)| f64::from(point == number) - share);
             left.chain([1.0]).collect()
         })
         .collect();
@@ -154,7 +154,7 @@ fn solve(rows: Vec<Vec<f64>>) -> Vec<f64> {
     }
     let mut solution = vec![0.0; count];
     for step in (0..count).rev() {
-        let known: f64 = (step + 1..count).map(|place| rows[step][place] * solution[place]).sum();
+        let known: f64 = (step + 1..count).map(|point| rows[step][point] * solution[point]).sum();
         solution[step] = (rows[step][count] - known) / rows[step][step];
     }
     solution
@@ -189,19 +189,19 @@ fn thinned(of: &[f64], probability: f64) -> Vec<f64> {
 fn legendre() -> [(f64, f64); POINTS] {
     let count = POINTS as f64;
     std::array::from_fn(|number| {
-        let mut place = (std::f64::consts::PI * (number as f64 + 0.75) / (count + 0.5)).cos();
+        let mut point = (std::f64::consts::PI * (number as f64 + 0.75) / (count + 0.5)).cos();
         let mut slope = 1.0;
         for _ in 0..8 {
             let (mut value, mut before) = (1.0, 0.0);
             for degree in 0..POINTS {
                 let degree = degree as f64;
-                let next = ((2.0 * degree + 1.0) * place * value - degree * before) / (degree + 1.0);
+                let next = ((2.0 * degree + 1.0) * point * value - degree * before) / (degree + 1.0);
                 (value, before) = (next, value);
             }
-            slope = count * (place * value - before) / (place * place - 1.0);
-            place -= value / slope;
+            slope = count * (point * value - before) / (point * point - 1.0);
+            point -= value / slope;
         }
-        (place, 2.0 / ((1.0 - place * place) * slope * slope))
+        (point, 2.0 / ((1.0 - point * point) * slope * slope))
     })
 }
 

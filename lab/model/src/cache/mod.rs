@@ -137,11 +137,11 @@ impl FilterModel {
             let logarithms: Vec<f64> =
                 computed.iter().map(|misses| misses.until_admitted(time / self.history).ln()).collect();
             let between = |own: f64, neighbour: usize| {
-                let place = if step > 0.0 { (own / least).ln() / step } else { 0.0 };
-                let place = place.clamp(0.0, (POPULARITIES - 1) as f64 - 1e-9);
+                let position = if step > 0.0 { (own / least).ln() / step } else { 0.0 };
+                let position = position.clamp(0.0, (POPULARITIES - 1) as f64 - 1e-9);
                 let at = |number: usize| logarithms[number * neighbours.len() + neighbour];
-                let (low, high) = (at(place as usize), at(place as usize + 1));
-                if low == high { low } else { low + (high - low) * place.fract() }
+                let (low, high) = (at(position as usize), at(position as usize + 1));
+                if low == high { low } else { low + (high - low) * position.fract() }
             };
             let with_neighbour = |class: &Class, neighbour: usize, share: f64| Class {
                 count: class.count * share,

@@ -26,10 +26,10 @@ pub(super) fn distribution(names: impl Iterator<Item = (f64, f64)>, threshold: u
             continue;
         }
         // Split between the two nearest steps, so that the mean is preserved.
-        let place = (requests / STEP).min(steps as f64 - 1.0);
-        let above = place.fract();
-        expected[place as usize] += per_counter * (1.0 - above);
-        expected[place as usize + 1] += per_counter * above;
+        let position = (requests / STEP).min(steps as f64 - 1.0);
+        let above = position.fract();
+        expected[position as usize] += per_counter * (1.0 - above);
+        expected[position as usize + 1] += per_counter * above;
     }
     let present: Vec<(usize, f64)> =
         (1..=steps).filter(|&step| expected[step] > 0.0).map(|step| (step, step as f64 * expected[step])).collect();
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_shares_a_counter_of_many() {
+    fn among_many_counters_none_is_shared() {
         assert_eq!(distribution([(1.0, 0.0)].into_iter(), 2), [(0.0, 1.0)]);
     }
 

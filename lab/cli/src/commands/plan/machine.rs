@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use namehop_bench::machine::available_memory_bytes;
 use namehop_model::plan::Machine;
-use namehop_model::throughput::{Computer, Cost, PacketCosts};
+use namehop_model::throughput::{Cost, Host, PacketCosts};
 use namehop_power::description::read_server;
 use namehop_power::server::Server;
 use serde::Deserialize;
@@ -185,7 +185,7 @@ impl MachineArgs {
         let threads = memory.by_pages.first().map_or(&[][..], |pages| &pages.lines_per_second_by_threads);
         let lines_per_second = threads.iter().map(|rate| rate.lines_per_second).fold(0.0, f64::max);
         let machine = Machine {
-            computer: Computer {
+            computer: Host {
                 cores: report.machine.cores,
                 hz: report.machine.cycles_hz,
                 memory_bytes_per_second: lines_per_second * LINE_BYTES,
@@ -206,7 +206,7 @@ impl MachineArgs {
 fn published() -> Machine {
     let cost = |cycles, bytes| Cost { cycles, bytes };
     Machine {
-        computer: Computer { cores: 22, hz: 2.2e9, memory_bytes_per_second: 76.8e9 },
+        computer: Host { cores: 22, hz: 2.2e9, memory_bytes_per_second: 76.8e9 },
         memory_bytes: f64::from(256 << 20) * 1024.0,
         link_bits_per_second: f64::INFINITY,
         costs: PacketCosts {
@@ -224,7 +224,7 @@ fn described(path: &Path) -> Result<(String, Machine), Failure> {
     let links = description.links.as_deref().map(parse_bit_rate).transpose().map_err(|error| fault(&error))?;
     let cost = |cost: DescribedCost| Cost { cycles: cost.cycles, bytes: cost.bytes };
     let machine = Machine {
-        computer: Computer {
+        computer: Host {
             cores: description.workers,
             hz: description.cycles_hz,
             memory_bytes_per_second: description.memory_bytes_per_second,
