@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::TcpStream;
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 
 /// Maximum size of an answer in bytes.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
@@ -63,7 +63,7 @@ impl Api {
     /// Posts a file to a path below `/api/v1` and returns the JSON of the answer.
     pub async fn post_file(&self, path: &str, file: Vec<u8>) -> Result<Value, Failure> {
         let unreachable = |error: &dyn std::fmt::Display| {
-            Failure::new(Kind::NoForwarder, format!("no answer from the HTTP API at {}: {error}", self.address))
+            Failure::new(FailureKind::NoForwarder, format!("no answer from the HTTP API at {}: {error}", self.address))
         };
         let stream = TcpStream::connect(self.address).await.map_err(|error| unreachable(&error))?;
         let (mut sender, connection) =
@@ -89,6 +89,6 @@ impl Api {
         let text = |key: &str| answer.get(key).and_then(Value::as_str).map(str::to_owned);
         let error = text("error").unwrap_or_else(|| status.to_string());
         let said = [error].into_iter().chain(text("hint")).collect::<Vec<_>>();
-        Err(Failure::reported(Kind::Failed, said.join("; ")))
+        Err(Failure::reported(FailureKind::Failed, said.join("; ")))
     }
 }

@@ -26,7 +26,7 @@ pub const FORBIDDEN_HINT: &str = "sign the command with the --signing-key and --
 
 /// Kind of a failure; its value is the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FailureKind {
     /// The command failed.
     Failed = 1,
     /// The arguments are invalid.
@@ -40,34 +40,34 @@ pub enum Kind {
 /// Reason why a command failed.
 #[derive(Debug)]
 pub struct Failure {
-    kind: Kind,
+    kind: FailureKind,
     /// Empty if everything was already printed.
     message: String,
 }
 
 impl Failure {
     /// Creates a failure of this kind.
-    pub fn new(kind: Kind, message: impl fmt::Display) -> Self {
+    pub fn new(kind: FailureKind, message: impl fmt::Display) -> Self {
         Self { kind, message: message.to_string() }
     }
 
     /// Creates a failure of a command.
     pub fn failed(message: impl fmt::Display) -> Self {
-        Self::new(Kind::Failed, message)
+        Self::new(FailureKind::Failed, message)
     }
 
     /// Creates a failure for invalid arguments.
     pub fn usage(message: impl fmt::Display) -> Self {
-        Self::new(Kind::Usage, message)
+        Self::new(FailureKind::Usage, message)
     }
 
     /// Creates a failure without a message, for a reason that the output shows.
-    pub fn silent(kind: Kind) -> Self {
+    pub fn silent(kind: FailureKind) -> Self {
         Self { kind, message: String::new() }
     }
 
     /// Creates a failure with a message from another program, which is escaped for the terminal.
-    pub fn reported(kind: Kind, error: impl fmt::Display) -> Self {
+    pub fn reported(kind: FailureKind, error: impl fmt::Display) -> Self {
         Self::new(kind, printable::in_line(&error.to_string()))
     }
 
@@ -97,19 +97,19 @@ impl fmt::Display for Failure {
     }
 }
 
-fn kind_of_express(error: &ExpressError) -> Kind {
+fn kind_of_express(error: &ExpressError) -> FailureKind {
     match error {
-        ExpressError::Timeout { .. } => Kind::Nothing,
-        ExpressError::Closed(_) => Kind::NoForwarder,
-        _ => Kind::Failed,
+        ExpressError::Timeout { .. } => FailureKind::Nothing,
+        ExpressError::Closed(_) => FailureKind::NoForwarder,
+        _ => FailureKind::Failed,
     }
 }
 
 impl From<ConnectError> for Failure {
     fn from(error: ConnectError) -> Self {
         let kind = match error {
-            ConnectError::Configuration(_) => Kind::Usage,
-            ConnectError::NoForwarder(_) => Kind::NoForwarder,
+            ConnectError::Configuration(_) => FailureKind::Usage,
+            ConnectError::NoForwarder(_) => FailureKind::NoForwarder,
         };
         Self::new(kind, error)
     }
@@ -126,7 +126,7 @@ impl From<CommandError> for Failure {
         let kind = match &error {
             CommandError::Express(error) => kind_of_express(error),
             CommandError::Refused { code: status_code::FORBIDDEN, .. } => return Self::forbidden(error),
-            _ => Kind::Failed,
+            _ => FailureKind::Failed,
         };
         Self::reported(kind, error)
     }
@@ -135,10 +135,10 @@ impl From<CommandError> for Failure {
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         let kind = match &error {
-            ClientError::Timeout { .. } => Kind::Nothing,
-            ClientError::Closed(_) => Kind::NoForwarder,
+            ClientError::Timeout { .. } => FailureKind::Nothing,
+            ClientError::Closed(_) => FailureKind::NoForwarder,
             ClientError::Refused(response) if response.code == status_code::FORBIDDEN => return Self::forbidden(error),
-            _ => Kind::Failed,
+            _ => FailureKind::Failed,
         };
         Self::reported(kind, error)
     }
@@ -147,9 +147,9 @@ impl From<ClientError> for Failure {
 impl From<FetchError> for Failure {
     fn from(error: FetchError) -> Self {
         let kind = match &error {
-            FetchError::Discovery(ExpressError::Closed(_)) => Kind::NoForwarder,
-            error if error.is_timeout() => Kind::Nothing,
-            _ => Kind::Failed,
+            FetchError::Discovery(ExpressError::Closed(_)) => FailureKind::NoForwarder,
+            error if error.is_timeout() => FailureKind::Nothing,
+            _ => FailureKind::Failed,
         };
         Self::reported(kind, error)
     }
@@ -158,12 +158,12 @@ impl From<FetchError> for Failure {
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         let kind = match &error {
-            LoadError::Connect { .. } => Kind::NoForwarder,
-            LoadError::Configuration(_) => Kind::Usage,
+            LoadError::Connect { .. } => FailureKind::NoForwarder,
+            LoadError::Configuration(_) => FailureKind::Usage,
             LoadError::Register { source: CommandError::Refused { code: status_code::FORBIDDEN, .. }, .. } => {
                 return Self::forbidden(error);
             }
-            _ => Kind::Failed,
+            _ => FailureKind::Failed,
         };
         Self::reported(kind, error)
     }

@@ -15,7 +15,7 @@ use namehop_traffic::target::TransportUri;
 use namehop_wire::security::{DigestSigner, Signer};
 
 use crate::connection::ConnectionArgs;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::printable::in_line;
 
 /// Time limit for the forwarder's version. Routers answer within milliseconds.
@@ -85,7 +85,7 @@ impl Manager {
             ))),
             Ok(Err(error)) => Err(Failure::from(error).context("status/general")),
             Err(_) => Err(Failure::new(
-                Kind::Nothing,
+                FailureKind::Nothing,
                 format!(
                     "the forwarder did not report its version within {} s: {what} needs Namehop and a local transport",
                     GENERAL_STATUS_TIMEOUT.as_secs()

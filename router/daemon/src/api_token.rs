@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_others_may_know_is_replaced() {
+    fn a_token_readable_by_others_is_replaced() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("token");
         let first = kept_or_made(&path).expect("made");
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_place_there_is_no_token() {
+    fn without_a_path_there_is_no_token() {
         let config = config("[state]\nfile = \"/proc/nowhere/state.json\"\n");
         assert!(of(&config).expect("the router starts without a token").is_none());
     }

@@ -17,7 +17,7 @@ use tracing::{error, info, warn};
 use namehop_face::FaceUri;
 use namehop_face::registry::{FacePersistency, FaceUpdate};
 use namehop_face::socket::CreateError;
-use namehop_manage::fib_file::{FaceWord, FibFile, FileError, Part};
+use namehop_manage::fib_file::{FaceWord, FibFile, FibFilePart, FileError};
 use namehop_manage::server::{ControlPlane, Management};
 use namehop_packet::FaceId;
 
@@ -37,10 +37,10 @@ const MAX_LOGGED_FAULTS: u64 = 10;
 const MIN_RECORD_BYTES: u64 = 4;
 
 /// A message of the reading thread.
-enum Message {
+enum ReaderMessage {
     /// Approximate number of prefixes in the file.
     Expected(u64),
-    Part(Part),
+    Part(FibFilePart),
 }
 
 /// One pass over the file.
@@ -117,20 +117,20 @@ impl Loading<'_> {
         let (sender, mut messages) = mpsc::channel(PARTS_AHEAD);
         let path = self.file.to_owned();
         let reading = thread::Builder::new().name("FIB file".to_owned()).spawn(move || read(&path, &sender))?;
-        let mut told = Instant::now();
+        let mut reported_at = Instant::now();
         while let Some(message) = messages.recv().await {
             match message {
-                Message::Expected(prefixes) => {
+                ReaderMessage::Expected(prefixes) => {
                     let prefixes = usize::try_from(prefixes).unwrap_or(usize::MAX);
                     self.management.reserve_prefixes(prefixes).map_err(io::Error::other)?;
                 }
-                Message::Part(Part::Faces(words)) => {
+                ReaderMessage::Part(FibFilePart::Faces(words)) => {
                     for word in &words {
                         let face = self.find_face(word).await;
                         self.faces.push(face);
                     }
                 }
-                Message::Part(Part::Prefixes(block)) => {
+                ReaderMessage::Part(FibFilePart::Prefixes(block)) => {
                     let added = self.management.add_prefixes(&block, &self.faces)?;
                     self.prefixes += added.prefixes;
                     self.left_out += added.left_out;
@@ -144,14 +144,14 @@ impl Loading<'_> {
                     // Commands and packets for this thread are handled between two blocks.
                     tokio::task::yield_now().await;
                 }
-                Message::Part(Part::Faults(faults)) => {
+                ReaderMessage::Part(FibFilePart::Faults(faults)) => {
                     for fault in faults {
                         self.line_fault(Some(fault.line), &fault.message);
                     }
                 }
             }
-            if told.elapsed() >= PROGRESS {
-                told = Instant::now();
+            if reported_at.elapsed() >= PROGRESS {
+                reported_at = Instant::now();
                 info!(file = %self.file.display(), prefixes = self.prefixes, "loading FIB entries");
             }
         }
@@ -225,18 +225,18 @@ async fn make_face(management: &Rc<Management<Control>>, uri: &FaceUri) -> Resul
 }
 
 /// Reads the file and sends its parts, until the receiver is gone. Runs on a separate thread.
-fn read(path: &Path, sender: &mpsc::Sender<Message>) -> Result<(), FileError> {
+fn read(path: &Path, sender: &mpsc::Sender<ReaderMessage>) -> Result<(), FileError> {
     fault_point("FIB file thread");
     let mut file = FibFile::open(path)?;
     if let Some(expected) = file.expected_prefixes() {
         // A false number in the header must not reserve more memory than the file could fill.
         let possible = std::fs::metadata(path)?.len() / MIN_RECORD_BYTES;
-        if sender.blocking_send(Message::Expected(expected.min(possible))).is_err() {
+        if sender.blocking_send(ReaderMessage::Expected(expected.min(possible))).is_err() {
             return Ok(());
         }
     }
     while let Some(part) = file.next_part()? {
-        if sender.blocking_send(Message::Part(part)).is_err() {
+        if sender.blocking_send(ReaderMessage::Part(part)).is_err() {
             break;
         }
     }

@@ -17,11 +17,11 @@ const QUEUE_BYTES: usize = 1 << 20;
 /// The writing end of the queue.
 #[derive(Debug, Clone)]
 pub struct LogWriter {
-    shared: Arc<Shared>,
+    shared: Arc<LogShared>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct LogShared {
     queue: Mutex<Queue>,
     /// Signalled when there are lines to write.
     filled: Condvar,
@@ -38,7 +38,7 @@ struct Queue {
     is_writing: bool,
 }
 
-impl Shared {
+impl LogShared {
     /// Locks the queue. The lock is held for a few instructions only, never while writing.
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
@@ -51,7 +51,7 @@ impl LogWriter {
     /// # Errors
     /// The thread cannot be started.
     pub fn start(output: impl Write + Send + 'static) -> io::Result<Self> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(LogShared::default());
         let writer = LogWriter { shared: Arc::clone(&shared) };
         thread::Builder::new().name("log".to_owned()).spawn(move || write_lines(&shared, output))?;
         Ok(writer)
@@ -104,7 +104,7 @@ impl Write for &LogWriter {
     }
 }
 
-fn write_lines(shared: &Shared, mut output: impl Write) {
+fn write_lines(shared: &LogShared, mut output: impl Write) {
     let mut queue = shared.queue();
     loop {
         let lines = std::mem::take(&mut queue.lines);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_reader_and_what_is_left_out_is_counted() {
+    fn writing_never_blocks_and_dropped_lines_are_counted() {
         let (allow, allowed) = channel();
         let (written, lines) = channel();
         let log = LogWriter::start(Slow { allowed, written }).expect("thread");

@@ -32,14 +32,14 @@ pub fn serve(server: HttpServer, management: &Rc<Management<Control>>, superviso
     spawn_local(supervisor.clone().watch_endless("metrics collection", collecting));
     let serving = async move {
         // Called on a thread for blocking work; the control thread collects the snapshot.
-        let ask = move || {
+        let request = move || {
             let (reply, answer) = oneshot::channel();
             let sent = requests.blocking_send(reply);
             let snapshot = sent.ok().and_then(|()| answer.blocking_recv().ok()).unwrap_or_default();
             // Takes some milliseconds with large tables, so not on the control thread.
             Snapshot { table_memory: table_memory_in_use(), ..snapshot }
         };
-        server.run(ask).await;
+        server.run(request).await;
     };
     spawn_local(supervisor.watch_endless("metrics server", serving));
 }

@@ -1,9 +1,9 @@
 //! The queue of commands from neighbours (`/localhop/nfd`) to the control thread.
 //!
 //! A command costs a signature verification, and any reachable host can send as many as the link carries. So the rate
-//! of all neighbours' commands together is limited ([`TURNS_PER_S`]), and faces take turns: a face that sends too many
-//! delays only its own commands. The queue is bounded; when it is full, the face with the most queued commands loses
-//! its latest one.
+//! of all neighbours' commands together is limited ([`COMMANDS_PER_S`]), and faces take turns: a face that sends too
+//! many delays only its own commands. The queue is bounded; when it is full, the face with the most queued commands
+//! loses its latest one.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use namehop_packet::FaceId;
 
 /// Commands per second of all faces together. With elliptic-curve signatures they use a fifth of a CPU.
-const TURNS_PER_S: u32 = 2000;
+const COMMANDS_PER_S: u32 = 2000;
 /// Largest burst: unused turns that are kept.
-const MAX_SAVED_TURNS: u32 = 64;
+const MAX_SAVED_TOKENS: u32 = 64;
 /// Most queued commands of one face.
 const MAX_WAITING_OF_FACE: usize = 256;
 /// Most queued commands of all faces together.
@@ -25,7 +25,7 @@ pub struct NeighbourQueue<T> {
     /// Faces with queued commands, in the order of their turns.
     rotation: VecDeque<FaceId>,
     count: usize,
-    turns: u32,
+    tokens: u32,
     /// Time up to which turns have been added.
     counted_to: Instant,
 }
@@ -37,7 +37,7 @@ impl<T> NeighbourQueue<T> {
             waiting: HashMap::new(),
             rotation: VecDeque::new(),
             count: 0,
-            turns: MAX_SAVED_TURNS,
+            tokens: MAX_SAVED_TOKENS,
             counted_to: now,
         }
     }
@@ -49,7 +49,7 @@ impl<T> NeighbourQueue<T> {
         if mine >= MAX_WAITING_OF_FACE {
             return Some((face, command));
         }
-        let mut given_up = None;
+        let mut dropped = None;
         if self.count >= MAX_WAITING {
             let share = MAX_WAITING / self.waiting.len().max(1);
             if mine >= share {
@@ -58,7 +58,7 @@ impl<T> NeighbourQueue<T> {
             let longest = self.waiting.iter_mut().max_by_key(|(_, commands)| commands.len());
             match longest.filter(|(_, commands)| mine + 1 < commands.len()) {
                 Some((&other, commands)) => {
-                    given_up = commands.pop_back().map(|command| (other, command));
+                    dropped = commands.pop_back().map(|command| (other, command));
                     self.count -= 1;
                 }
                 None => return Some((face, command)),
@@ -70,13 +70,13 @@ impl<T> NeighbourQueue<T> {
         }
         commands.push_back(command);
         self.count += 1;
-        given_up
+        dropped
     }
 
     /// Dequeues the next command; `None` if none is queued or no turn is available at `now`.
     pub fn pop(&mut self, now: Instant) -> Option<T> {
-        self.count_turns(now);
-        if self.turns == 0 {
+        self.refill_tokens(now);
+        if self.tokens == 0 {
             return None;
         }
         let face = self.rotation.pop_front()?;
@@ -87,27 +87,27 @@ impl<T> NeighbourQueue<T> {
         } else {
             self.rotation.push_back(face);
         }
-        self.turns -= 1;
+        self.tokens -= 1;
         self.count -= 1;
         command
     }
 
     /// Returns when [`pop`](Self::pop) can return a command; `None` when the queue is empty.
-    pub fn next_turn(&mut self, now: Instant) -> Option<Instant> {
-        self.count_turns(now);
-        let pause = if self.turns > 0 { Duration::ZERO } else { Duration::from_secs(1) / TURNS_PER_S };
+    pub fn next_command_at(&mut self, now: Instant) -> Option<Instant> {
+        self.refill_tokens(now);
+        let pause = if self.tokens > 0 { Duration::ZERO } else { Duration::from_secs(1) / COMMANDS_PER_S };
         (self.count > 0).then(|| self.counted_to + pause)
     }
 
-    fn count_turns(&mut self, now: Instant) {
-        let pause = Duration::from_secs(1) / TURNS_PER_S;
+    fn refill_tokens(&mut self, now: Instant) {
+        let pause = Duration::from_secs(1) / COMMANDS_PER_S;
         let new = now.saturating_duration_since(self.counted_to).as_nanos() / pause.as_nanos();
-        if new >= u128::from(MAX_SAVED_TURNS) {
-            (self.turns, self.counted_to) = (MAX_SAVED_TURNS, now);
+        if new >= u128::from(MAX_SAVED_TOKENS) {
+            (self.tokens, self.counted_to) = (MAX_SAVED_TOKENS, now);
         } else {
             // `new` is less than the limit, so it fits.
             let new = new as u32;
-            self.turns = (self.turns + new).min(MAX_SAVED_TURNS);
+            self.tokens = (self.tokens + new).min(MAX_SAVED_TOKENS);
             self.counted_to += pause * new;
         }
     }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn faces_take_turns_and_keep_their_order() {
+    fn faces_alternate_and_keep_their_order() {
         let now = Instant::now();
         let mut queue = NeighbourQueue::new(now);
         for number in 0..4 {
@@ -134,11 +134,11 @@ mod tests {
         assert_eq!(queue.push(QUIET, 10), None);
         assert_eq!(queue.push(QUIET, 11), None);
         assert_eq!(drain(&mut queue, now), [0, 10, 1, 11, 2, 3]);
-        assert_eq!((queue.next_turn(now), queue.waiting.len(), queue.count), (None, 0, 0));
+        assert_eq!((queue.next_command_at(now), queue.waiting.len(), queue.count), (None, 0, 0));
     }
 
     #[test]
-    fn turns_are_limited_in_number() {
+    fn saved_tokens_are_limited() {
         let start = Instant::now();
         let mut queue = NeighbourQueue::new(start);
         let mut handled = 0;
@@ -149,16 +149,16 @@ mod tests {
             }
             handled += drain(&mut queue, now).len();
         }
-        let expected = (MAX_SAVED_TURNS + TURNS_PER_S) as usize;
+        let expected = (MAX_SAVED_TOKENS + COMMANDS_PER_S) as usize;
         assert!((expected - 2..=expected).contains(&handled), "{handled}");
         let end = start + Duration::from_millis(999);
-        let next = queue.next_turn(end).expect("a command waits");
+        let next = queue.next_command_at(end).expect("a command waits");
         assert!(next > end && next <= end + Duration::from_millis(1));
         assert!(queue.pop(end).is_none() && queue.pop(next).is_some());
     }
 
     #[test]
-    fn a_flood_waits_for_itself_and_gives_way_to_others() {
+    fn a_flood_delays_only_its_own_face() {
         let now = Instant::now();
         let mut queue = NeighbourQueue::new(now);
         for number in 0..1000 {

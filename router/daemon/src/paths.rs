@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_cannot_be_is_refused_with_its_key() {
+    fn an_impossible_path_is_refused_with_its_key() {
         let folder = tempfile::tempdir().expect("folder");
         let file = folder.path().join("file");
         fs::write(&file, "").expect("written");

@@ -12,7 +12,7 @@ pub fn worker_count(config: &Config) -> usize {
     match config.forwarding.workers {
         AutoNumber::Number(count) => count,
         AutoNumber::Auto if config.has_ports() => {
-            let usable = usable_processors().map_or(1, |processors| processors.len());
+            let usable = usable_processors().map_or(1, |cpus| cpus.len());
             (usable.saturating_sub(1)).clamp(1, MAX_AUTO_WORKERS)
         }
         AutoNumber::Auto => 1,
@@ -21,7 +21,7 @@ pub fn worker_count(config: &Config) -> usize {
 
 /// Returns the CPU of each worker: first the configured ones, then the last usable ones. CPUs are shared only if there
 /// are too few.
-pub fn processors(config: &Config, workers: usize) -> Vec<Processor> {
+pub fn worker_cpus(config: &Config, workers: usize) -> Vec<Processor> {
     let listed = &config.forwarding.processors;
     if listed.is_empty() && workers == 1 {
         return vec![config.ports.worker_processor];

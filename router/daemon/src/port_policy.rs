@@ -137,8 +137,8 @@ mod tests {
 
     #[test]
     fn memif_sockets_stay_in_their_folders() {
-        let place = tempfile::tempdir().expect("folder");
-        let (allowed, other) = (place.path().join("allowed"), place.path().join("other"));
+        let folder = tempfile::tempdir().expect("folder");
+        let (allowed, other) = (folder.path().join("allowed"), folder.path().join("other"));
         let policy = policy(&format!("[ports]\nmemif_folders = [\"{}\"]", allowed.display()));
         let socket = allowed.join("x.sock");
         assert_eq!(policy.check(&memif(&socket)), Ok(()), "a listed folder may not exist yet");

@@ -70,7 +70,7 @@ enum Outcome {
 }
 
 /// Planned faces by remote URI and, over Ethernet and on multicast groups, local URI.
-type Plan = BTreeMap<(String, Option<String>), Rc<RefCell<PlannedFace>>>;
+type FacePlan = BTreeMap<(String, Option<String>), Rc<RefCell<PlannedFace>>>;
 
 /// Applies all settings. Frees each saved route as it takes effect: a million of them take as much memory here as in
 /// the tables.
@@ -80,7 +80,7 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
     if let Some(settings) = saved.content_store.clone() {
         management.control().configure_cs(settings.into()).await;
     }
-    let mut plan = Plan::new();
+    let mut plan = FacePlan::new();
     plan_configured(&mut plan, config);
     plan_saved(&mut plan, &saved);
     management.control().await_sockets().await;
@@ -179,7 +179,7 @@ fn choose_strategies(control: &Control, config: &Config, saved: &SavedState) {
     }
 }
 
-fn plan_configured(plan: &mut Plan, config: &Config) {
+fn plan_configured(plan: &mut FacePlan, config: &Config) {
     for face in &config.face {
         let tokens = face.pit_tokens.map(PitTokenMode::from);
         let switches = [
@@ -227,7 +227,7 @@ fn static_route(cost: u64, flags: u64, expires_at_ms: Option<u64>) -> Route {
     }
 }
 
-fn plan_saved(plan: &mut Plan, saved: &SavedState) {
+fn plan_saved(plan: &mut FacePlan, saved: &SavedState) {
     for face in saved.faces.values() {
         plan.entry((face.uri.clone(), face.local_uri.clone())).or_default().borrow_mut().update = saved_update(face);
     }
@@ -238,9 +238,9 @@ fn plan_saved(plan: &mut Plan, saved: &SavedState) {
 }
 
 /// Adds the saved routes to existing faces, and to the plan of faces that are still being created.
-async fn add_saved_routes(management: &Management<Control>, plan: &Plan, routes: BTreeMap<RouteKey, RouteTerms>) {
+async fn add_saved_routes(management: &Management<Control>, plan: &FacePlan, routes: BTreeMap<RouteKey, RouteTerms>) {
     let (now_ms, now_unix_ms) = (management.now_ms(), unix_time_ms());
-    let mut lost: BTreeMap<String, usize> = BTreeMap::new();
+    let mut failed_routes: BTreeMap<String, usize> = BTreeMap::new();
     for (number, (key, terms)) in routes.into_iter().enumerate() {
         if number % PORTION == 0 {
             yield_now().await;
@@ -252,16 +252,16 @@ async fn add_saved_routes(management: &Management<Control>, plan: &Plan, routes:
         };
         let Ok(prefix) = Name::from_str(&key.prefix) else { continue };
         let route = static_route(terms.cost, terms.flags, expires_at_ms);
-        let place = (key.face, key.local);
-        let Some(planned) = plan.get(&place) else { continue };
+        let face_key = (key.face, key.local);
+        let Some(planned) = plan.get(&face_key) else { continue };
         let planned = &mut *planned.borrow_mut();
         match &planned.outcome {
             Outcome::Made(faces) => faces.iter().for_each(|face| add_route(management, face, &prefix, &route)),
             Outcome::Pending => drop(planned.routes.insert(prefix, route)),
-            Outcome::Failed => *lost.entry(place.0).or_default() += 1,
+            Outcome::Failed => *failed_routes.entry(face_key.0).or_default() += 1,
         }
     }
-    for (uri, routes) in lost {
+    for (uri, routes) in failed_routes {
         warn!(%uri, routes, "cannot restore saved routes: their face does not exist");
     }
 }

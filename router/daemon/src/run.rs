@@ -34,7 +34,7 @@ use crate::memory_budget::Budget;
 use crate::neighbours::NeighbourQueue;
 use crate::port_policy::PortPolicy;
 use crate::saving::Saving;
-use crate::startup::{self, Parts, StartError};
+use crate::startup::{self, RouterParts, StartError};
 use crate::supervise::{Supervisor, fault_point};
 use crate::token_file::TokenFile;
 use crate::worker::WorkerRings;
@@ -117,7 +117,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         authenticator.remember_times(record);
     }
 
-    let Parts {
+    let RouterParts {
         sockets,
         ports,
         workers,
@@ -143,7 +143,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         false => None,
     };
     let (socket_commands, socket_inbox) = mpsc::channel(SOCKET_COMMANDS);
-    let processors = placement::processors(&config, workers.len());
+    let cpus = placement::worker_cpus(&config, workers.len());
     let idling = worker::Idling::of(&config.forwarding);
     let (watching_sockets, watching_worker) = (supervisor.clone(), supervisor.clone());
     let forwarding = thread::Builder::new()
@@ -156,7 +156,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
             LocalSet::new().block_on(&runtime, async move {
                 let sockets = watching_sockets.watch("socket service", sockets.run(socket_inbox));
                 let sockets = tokio::task::spawn_local(sockets);
-                watching_worker.watch("forwarding worker", worker::serve(workers, processors, idling)).await;
+                watching_worker.watch("forwarding worker", worker::serve(workers, cpus, idling)).await;
                 // The sockets were told to end before the worker; their result is already reported.
                 let _ = sockets.await;
             });
@@ -233,7 +233,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
                 };
                 metrics::serve(server, &management, supervisor.clone());
             }
-            tell_service_manager(NotifyState::Ready);
+            notify_service_manager(NotifyState::Ready);
             Ok(())
         };
         let started: Result<(), StartError> = tokio::select! {
@@ -245,7 +245,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
             serve(&management, &rings, &supervisor).await;
         }
         info!("shutting down");
-        tell_service_manager(NotifyState::Stopping);
+        notify_service_manager(NotifyState::Stopping);
         supervisor.expect_ends();
         management.control().saving().follow_clock();
         management.control().saving().restore_if_missing();
@@ -277,12 +277,12 @@ async fn serve(management: &Rc<Management<Control>>, rings: &WorkerRings, superv
     let ended = supervisor.ended();
     tokio::pin!(ended);
     loop {
-        let next_turn = neighbours.next_turn(Instant::now());
+        let next_command_at = neighbours.next_command_at(Instant::now());
         tokio::select! {
             biased;
             _ = &mut ended => break,
             () = waker.wait(has_work) => {}
-            () = sleep_until(next_turn.unwrap_or_else(Instant::now).into()), if next_turn.is_some() => {}
+            () = sleep_until(next_command_at.unwrap_or_else(Instant::now).into()), if next_command_at.is_some() => {}
         }
         from_worker.pop_burst(&mut frames, CONTROL_BURST);
         for frame in frames.drain(..) {
@@ -368,7 +368,7 @@ fn engine_event(management: &Rc<Management<Control>>, worker: usize, event: Engi
 }
 
 /// Reports the progress to systemd, if a unit of `Type=notify` started the router.
-fn tell_service_manager(state: NotifyState<'_>) {
+fn notify_service_manager(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
         warn!(%error, "cannot notify the service manager");
     }

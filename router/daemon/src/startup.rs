@@ -92,7 +92,7 @@ pub enum StartError {
 }
 
 /// All parts, ready to run on their threads.
-pub struct Parts {
+pub struct RouterParts {
     /// Serves sockets.
     pub sockets: SocketService,
     /// Opens and closes ports.
@@ -127,7 +127,7 @@ pub struct Parts {
 ///
 /// # Errors
 /// The first resource that is not available; everything opened is closed again.
-pub fn build(config: &Config, bounds: &Bounds, supervisor: &Supervisor) -> Result<Parts, StartError> {
+pub fn build(config: &Config, bounds: &Bounds, supervisor: &Supervisor) -> Result<RouterParts, StartError> {
     // Called between slow steps, so that the router can be stopped while it starts.
     let check_not_ending = || if supervisor.is_ending() { Err(StartError::Stopped) } else { Ok(()) };
     config.memory.huge_pages.use_from_now_on();
@@ -213,7 +213,7 @@ pub fn build(config: &Config, bounds: &Bounds, supervisor: &Supervisor) -> Resul
     };
     let ports = PortService::new(context, config, bounds);
     let rings = rings[0].clone();
-    Ok(Parts {
+    Ok(RouterParts {
         sockets,
         ports,
         workers,

@@ -30,7 +30,7 @@ const FAULT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The reason why the router ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum EndReason {
     /// A signal requested it.
     Asked,
     /// A fault, described by the text.
@@ -40,11 +40,11 @@ pub enum End {
 /// Records whether the router must end, and why. Clones share one state.
 #[derive(Clone)]
 pub struct Supervisor {
-    shared: Arc<Shared>,
+    shared: Arc<SupervisorState>,
 }
 
-struct Shared {
-    end: watch::Sender<Option<End>>,
+struct SupervisorState {
+    end: watch::Sender<Option<EndReason>>,
     /// Tasks are expected to end from now on.
     is_ending: AtomicBool,
     /// The first fault, even one that occurs while the router is ending.
@@ -80,7 +80,7 @@ impl Supervisor {
     fn new(ends_process: bool) -> Self {
         let (end, _) = watch::channel(None);
         let (is_ending, fault) = (AtomicBool::new(false), Mutex::new(None));
-        Supervisor { shared: Arc::new(Shared { end, is_ending, fault, ends_process }) }
+        Supervisor { shared: Arc::new(SupervisorState { end, is_ending, fault, ends_process }) }
     }
 
     fn await_signals(&self, signals: &SigSet) {
@@ -91,7 +91,7 @@ impl Supervisor {
                 (true, _) => {
                     is_first = false;
                     info!(%signal, "received a signal to stop");
-                    self.end(End::Asked);
+                    self.end(EndReason::Asked);
                     self.end_process_after(ENDING_PATIENCE);
                 }
                 // A closing terminal may cause two SIGHUPs, from the kernel and from the shell.
@@ -106,8 +106,9 @@ impl Supervisor {
     fn panicked(&self, panic: &PanicHookInfo<'_>) {
         let thread = thread::current();
         let text = panic.payload_as_str().unwrap_or("no message");
-        let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line())).unwrap_or_default();
-        let reason = format!("thread `{}` panicked{place}: {text}", thread.name().unwrap_or("unnamed"));
+        let location =
+            panic.location().map(|location| format!(" at {}:{}", location.file(), location.line())).unwrap_or_default();
+        let reason = format!("thread `{}` panicked{location}: {text}", thread.name().unwrap_or("unnamed"));
         let backtrace = std::backtrace::Backtrace::capture();
         match backtrace.status() {
             std::backtrace::BacktraceStatus::Captured => error!("{reason}\n{backtrace}"),
@@ -122,13 +123,13 @@ impl Supervisor {
         let is_first = first.is_none();
         first.get_or_insert_with(|| reason.clone());
         drop(first);
-        self.end(End::Fault(reason));
+        self.end(EndReason::Fault(reason));
         if is_first {
             self.end_process_after(FAULT_PATIENCE);
         }
     }
 
-    fn end(&self, end: End) {
+    fn end(&self, end: EndReason) {
         self.shared.end.send_if_modified(|known| {
             let is_first = known.is_none();
             known.get_or_insert(end);
@@ -157,7 +158,7 @@ impl Supervisor {
     }
 
     /// Waits until the router must end, and returns the reason.
-    pub async fn ended(&self) -> End {
+    pub async fn ended(&self) -> EndReason {
         let mut end = self.shared.end.subscribe();
         loop {
             if let Some(end) = &*end.borrow_and_update() {
@@ -236,7 +237,7 @@ mod tests {
         run(async {
             let supervisor = Supervisor::new(false);
             supervisor.clone().watch("first task", async { Err("no more") }).await;
-            assert_eq!(supervisor.ended().await, End::Fault("the first task ended: no more".to_owned()));
+            assert_eq!(supervisor.ended().await, EndReason::Fault("the first task ended: no more".to_owned()));
             supervisor.clone().watch_endless("second task", async {}).await;
             assert_eq!(supervisor.first_fault().as_deref(), Some("the first task ended: no more"));
 
@@ -252,9 +253,9 @@ mod tests {
     fn the_first_end_counts_and_a_later_fault_is_known() {
         run(async {
             let supervisor = Supervisor::new(false);
-            supervisor.end(End::Asked);
+            supervisor.end(EndReason::Asked);
             supervisor.fault("late".to_owned());
-            assert_eq!(supervisor.ended().await, End::Asked);
+            assert_eq!(supervisor.ended().await, EndReason::Asked);
             assert_eq!(supervisor.first_fault().as_deref(), Some("late"));
         });
     }

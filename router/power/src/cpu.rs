@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_without_frequencies_do_nothing() {
+    fn cpus_without_frequencies_do_nothing() {
         let cpu = Cpu { devices: 1, threshold: 0.8, p_states: Vec::new(), further_cores: Vec::new() };
         assert_eq!((cpu.watts(0.0), cpu.capacity_hz(), cpu.device_watts()), (None, 0.0, 0.0));
     }

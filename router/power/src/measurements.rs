@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_read_whatever_the_order_of_columns() {
+    fn rows_are_read_in_any_order_of_columns() {
         let text = "# server in rack 3\nwatts, load ,frequency_ghz,active_cores,packets_per_second\n\n\
                     34.2,0,1.6,0,\n44.6,1,3.1,1,1e6\n";
         let idle = Measurement {

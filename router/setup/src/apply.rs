@@ -7,13 +7,13 @@ use serde::Serialize;
 use crate::System;
 use crate::plan::Plan;
 use crate::state::{Record, StateFile};
-use crate::step::{Change, StepError};
+use crate::step::{HostChange, StepError};
 
 /// The result of applying or undoing a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Outcome {
     /// The change.
-    pub change: Change,
+    pub change: HostChange,
     /// A remark for the user; `None` if the change simply succeeded.
     pub remark: Option<String>,
     /// The reason of failure; `None` on success.
@@ -65,7 +65,7 @@ pub fn apply(
 pub fn undo(system: &System, state: &mut StateFile, mut report: impl FnMut(&Outcome)) -> io::Result<()> {
     let mut a_card_stays = false;
     for Record { change, before, made } in state.records().to_vec().into_iter().rev() {
-        if a_card_stays && matches!(change, Change::LoadModule { .. }) {
+        if a_card_stays && matches!(change, HostChange::LoadModule { .. }) {
             // Unloading the module would take the card from the program that uses it.
             report(&Outcome { change, remark: None, error: Some("a network card still uses it".to_owned()) });
             continue;
@@ -76,7 +76,7 @@ pub fn undo(system: &System, state: &mut StateFile, mut report: impl FnMut(&Outc
                 Outcome { change, remark, error: None }
             }
             Err(error) => {
-                a_card_stays |= matches!(change, Change::BindNic { .. });
+                a_card_stays |= matches!(change, HostChange::BindNic { .. });
                 Outcome { change, remark: None, error: Some(error.reason) }
             }
         };

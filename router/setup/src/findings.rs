@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::detect::{Machine, ModuleState, Nic, Use};
+use crate::detect::{Machine, ModuleState, Nic, NicUse};
 use crate::plan::{show_nic, show_size};
 use crate::system::show_list;
 
@@ -53,7 +53,7 @@ fn huge_pages(machine: &Machine) -> Finding {
 fn processors(machine: &Machine) -> Finding {
     let processors = &machine.processors;
     let (count, cores) = (processors.online.len(), processors.cores());
-    let mut nodes: Vec<u32> = processors.online.iter().filter_map(|processor| processor.node).collect();
+    let mut nodes: Vec<u32> = processors.online.iter().filter_map(|cpu| cpu.node).collect();
     nodes.sort_unstable();
     nodes.dedup();
     let mut found = vec![format!("{count} on {cores} cores; NUMA nodes: {}", nodes.len().max(1))];
@@ -147,8 +147,8 @@ fn card(nic: &Nic) -> String {
     }
     for reason in &nic.uses {
         text.push_str(match reason {
-            Use::DefaultRoute => ", default route",
-            Use::SshSession => ", SSH session",
+            NicUse::DefaultRoute => ", default route",
+            NicUse::SshSession => ", SSH session",
         });
     }
     text

@@ -28,7 +28,7 @@ mod system;
 pub use apply::{Outcome, apply, undo};
 pub use findings::{Finding, findings};
 pub use state::{Record, StateFile};
-pub use step::{Before, Change, StepError};
+pub use step::{Before, HostChange, StepError};
 pub use system::System;
 
 #[cfg(test)]

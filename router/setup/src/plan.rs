@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::System;
 use crate::boot_files::{SYSCTL_FILE, tmpfiles_file, udev_file};
-use crate::detect::{HugePagePool, Machine, ModuleState, Nic, Use, VFIO_MODULE, pool_folder};
-use crate::step::Change;
+use crate::detect::{HugePagePool, Machine, ModuleState, Nic, NicUse, VFIO_MODULE, pool_folder};
+use crate::step::HostChange;
 
 const GIBIBYTE: u64 = 1 << 30;
 /// Memory that default settings use: a cache of 512 MiB, about 230 MiB for packets of ports, and the other tables.
@@ -15,7 +15,7 @@ const LARGE_BYTES: u64 = 8 * GIBIBYTE;
 
 /// How much memory to reserve in huge pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MemoryWish {
+pub enum HugePageRequest {
     /// A size that suits a router with default settings, less on small hosts.
     #[default]
     Auto,
@@ -27,9 +27,9 @@ pub enum MemoryWish {
 
 /// The requested configuration of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wishes {
+pub struct SetupRequest {
     /// Memory in huge pages.
-    pub memory: MemoryWish,
+    pub memory: HugePageRequest,
     /// Page size in bytes; `None` for automatic choice.
     pub page_bytes: Option<u64>,
     /// Network cards to use without the kernel: PCI addresses or interface names.
@@ -40,10 +40,10 @@ pub struct Wishes {
     pub is_permanent: bool,
 }
 
-impl Default for Wishes {
+impl Default for SetupRequest {
     fn default() -> Self {
-        Wishes {
-            memory: MemoryWish::default(),
+        SetupRequest {
+            memory: HugePageRequest::default(),
             page_bytes: None,
             nics: Vec::new(),
             forced_nics: Vec::new(),
@@ -56,7 +56,7 @@ impl Default for Wishes {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// The change.
-    pub change: Change,
+    pub change: HostChange,
     /// Its purpose, for the user.
     pub why: String,
 }
@@ -74,7 +74,7 @@ pub struct Plan {
 
 impl Plan {
     /// Plans the steps from the detected state to the wishes. Wishes that are already fulfilled need no steps.
-    pub fn new(system: &System, machine: &Machine, wishes: &Wishes) -> Plan {
+    pub fn new(system: &System, machine: &Machine, wishes: &SetupRequest) -> Plan {
         let mut plan = Plan::default();
         plan.add_huge_pages(system, machine, wishes);
         let mut done = Vec::new();
@@ -89,7 +89,7 @@ impl Plan {
         plan
     }
 
-    fn step(&mut self, change: Change, why: impl Into<String>) {
+    fn step(&mut self, change: HostChange, why: impl Into<String>) {
         self.steps.push(Step { change, why: why.into() });
     }
 
@@ -97,18 +97,18 @@ impl Plan {
     fn file(&mut self, system: &System, path: String, text: String, why: impl Into<String>) {
         match system.contents(&path) {
             Ok(there) if there.as_ref() == Some(&text) => {}
-            Ok(_) => self.step(Change::WriteFile { path, text }, why),
+            Ok(_) => self.step(HostChange::WriteFile { path, text }, why),
             Err(error) => self.obstacles.push(format!("cannot read {path}: {error}")),
         }
     }
 
-    fn add_huge_pages(&mut self, system: &System, machine: &Machine, wishes: &Wishes) {
-        let asked = match wishes.memory {
-            MemoryWish::Unchanged => return,
-            MemoryWish::Auto => AUTO_BYTES.min(machine.memory_bytes / 4),
-            MemoryWish::Bytes(bytes) => bytes,
+    fn add_huge_pages(&mut self, system: &System, machine: &Machine, wishes: &SetupRequest) {
+        let requested = match wishes.memory {
+            HugePageRequest::Unchanged => return,
+            HugePageRequest::Auto => AUTO_BYTES.min(machine.memory_bytes / 4),
+            HugePageRequest::Bytes(bytes) => bytes,
         };
-        let Some(pool) = choose_pool(machine, asked, wishes.page_bytes) else {
+        let Some(pool) = choose_pool(machine, requested, wishes.page_bytes) else {
             let sizes: Vec<String> = machine.huge_pages.pools.iter().map(|pool| show_size(pool.page_bytes)).collect();
             self.obstacles.push(match (wishes.page_bytes, sizes.as_slice()) {
                 (_, []) => "the kernel has no huge pages; in a container or virtual machine, reserve them on its host"
@@ -119,7 +119,11 @@ impl Plan {
         };
         let page_bytes = pool.page_bytes;
         // Automatic sizes are rounded down, requested sizes up.
-        let pages = if wishes.memory == MemoryWish::Auto { asked / page_bytes } else { asked.div_ceil(page_bytes) };
+        let pages = if wishes.memory == HugePageRequest::Auto {
+            requested / page_bytes
+        } else {
+            requested.div_ceil(page_bytes)
+        };
         let is_enough = pool.pages >= pages;
         if !is_enough {
             let more = (pages - pool.pages).saturating_mul(page_bytes);
@@ -134,7 +138,7 @@ impl Plan {
                 return;
             }
             self.step(
-                Change::HugePages { page_bytes, pages },
+                HostChange::HugePages { page_bytes, pages },
                 format!(
                     "reserves {} in pages of {} (now {} pages), so that tables and packets need fewer address \
                      translations",
@@ -167,7 +171,7 @@ impl Plan {
         }
     }
 
-    fn add_nic(&mut self, system: &System, machine: &Machine, wishes: &Wishes, name: &str) {
+    fn add_nic(&mut self, system: &System, machine: &Machine, wishes: &SetupRequest, name: &str) {
         let Some(nic) = machine.nic(name) else {
             let known: Vec<&str> = machine.nics.iter().map(|nic| nic.address.as_str()).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
@@ -194,19 +198,21 @@ impl Plan {
             self.notes
                 .push(format!("cannot tell whether DPDK has a driver for {}: DPDK is not installed", show_nic(nic)));
         }
-        let load = Change::LoadModule { module: VFIO_MODULE.to_owned() };
+        let load = HostChange::LoadModule { module: VFIO_MODULE.to_owned() };
         if machine.vfio.module == ModuleState::Available && !self.steps.iter().any(|step| step.change == load) {
             self.step(load, "loads the kernel module that lets programs drive network cards, confined by the IOMMU");
         }
         if !nic.is_taken() {
             let from = nic.driver.as_deref().unwrap_or("no driver");
-            let gone = match nic.interfaces.as_slice() {
+            let without_interface = match nic.interfaces.as_slice() {
                 [] => String::new(),
                 names => format!("; the kernel's interface {} disappears", names.join(", ")),
             };
-            let why =
-                format!("moves {} from {from} to {VFIO_MODULE}, so that a program can drive it{gone}", show_nic(nic));
-            self.step(Change::BindNic { address: nic.address.clone() }, why);
+            let why = format!(
+                "moves {} from {from} to {VFIO_MODULE}, so that a program can drive it{without_interface}",
+                show_nic(nic)
+            );
+            self.step(HostChange::BindNic { address: nic.address.clone() }, why);
         }
         if wishes.is_permanent {
             let why = "does the same at each boot, before the kernel's driver binds the card";
@@ -230,8 +236,8 @@ fn obstacle(machine: &Machine, nic: &Nic, is_forced: bool, is_wanted: impl Fn(&s
     let card = show_nic(nic);
     if let (Some(reason), false) = (nic.uses.first(), is_forced) {
         let reason = match reason {
-            Use::DefaultRoute => "carries the default route",
-            Use::SshSession => "carries an SSH session",
+            NicUse::DefaultRoute => "carries the default route",
+            NicUse::SshSession => "carries an SSH session",
         };
         return Some(format!(
             "{card} {reason}: this host would become unreachable; to use the card anyway, give --force-nic {}",
@@ -270,7 +276,7 @@ fn obstacle(machine: &Machine, nic: &Nic, is_forced: bool, is_wanted: impl Fn(&s
     None
 }
 
-/// Returns a udev rule with the effect of [`Change::BindNic`]. It leaves a card alone that vfio-pci has already,
+/// Returns a udev rule with the effect of [`HostChange::BindNic`]. It leaves a card alone that vfio-pci has already,
 /// because it may be in use.
 fn udev_rule(address: &str) -> String {
     let device = format!("/sys/bus/pci/devices/{address}");

@@ -7,7 +7,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use crate::System;
-use crate::step::{Before, Change};
+use crate::step::{Before, HostChange};
 
 /// Paths of the file and its folder.
 const FOLDER: &str = "/var/lib/namehop-setup";
@@ -17,12 +17,12 @@ const FILE: &str = "/var/lib/namehop-setup/state.json";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The change.
-    pub change: Change,
+    pub change: HostChange,
     /// The state before the first change of the same object.
     pub before: Before,
     /// The change as made. `None` if the program ended during the change, which may then be partly done.
     #[serde(default)]
-    pub made: Option<Change>,
+    pub made: Option<HostChange>,
 }
 
 /// All changes, in the order in which they were first made.
@@ -72,13 +72,13 @@ impl StateFile {
     }
 
     /// Records that a change is about to be made. The state before the first change of an object is kept.
-    pub(crate) fn note(&mut self, change: Change, before: Before) -> io::Result<()> {
+    pub(crate) fn note(&mut self, change: HostChange, before: Before) -> io::Result<()> {
         let before = self.record_of(&change).map_or(before, |record| record.before.clone());
         self.put(Record { change, before, made: None })
     }
 
     /// Records how a change was made.
-    pub(crate) fn note_made(&mut self, made: Change) -> io::Result<()> {
+    pub(crate) fn note_made(&mut self, made: HostChange) -> io::Result<()> {
         if let Some(record) = self.records.iter_mut().find(|record| record.change.is_of_same(&made)) {
             record.made = Some(made);
         }
@@ -86,7 +86,7 @@ impl StateFile {
     }
 
     /// Returns the record about the object of a change.
-    pub(crate) fn record_of(&self, change: &Change) -> Option<&Record> {
+    pub(crate) fn record_of(&self, change: &HostChange) -> Option<&Record> {
         self.records.iter().find(|record| record.change.is_of_same(change))
     }
 
@@ -100,7 +100,7 @@ impl StateFile {
     }
 
     /// Removes the record of a change that was undone.
-    pub(crate) fn forget(&mut self, change: &Change) -> io::Result<()> {
+    pub(crate) fn forget(&mut self, change: &HostChange) -> io::Result<()> {
         self.records.retain(|record| !record.change.is_of_same(change));
         self.save()
     }

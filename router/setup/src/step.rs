@@ -13,7 +13,7 @@ const PROBE: &str = "/sys/bus/pci/drivers_probe";
 /// One change of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Change {
+pub enum HostChange {
     /// Reserve huge pages of one size.
     HugePages {
         /// Size of a page, in bytes.
@@ -78,29 +78,29 @@ pub struct StepError {
     pub reason: String,
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for HostChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Change::HugePages { page_bytes, pages } => {
+            HostChange::HugePages { page_bytes, pages } => {
                 write!(f, "write {pages} to {}/nr_hugepages", pool_folder(*page_bytes))
             }
-            Change::LoadModule { module } => write!(f, "modprobe {module}"),
-            Change::BindNic { address } => {
+            HostChange::LoadModule { module } => write!(f, "modprobe {module}"),
+            HostChange::BindNic { address } => {
                 write!(f, "write {VFIO_MODULE} to {PCI_DEVICES}/{address}/driver_override, and rebind the device")
             }
-            Change::WriteFile { path, .. } => write!(f, "write the file {path}"),
+            HostChange::WriteFile { path, .. } => write!(f, "write the file {path}"),
         }
     }
 }
 
-impl Change {
+impl HostChange {
     /// Returns whether two changes are about the same object.
-    pub(crate) fn is_of_same(&self, other: &Change) -> bool {
+    pub(crate) fn is_of_same(&self, other: &HostChange) -> bool {
         match (self, other) {
-            (Change::HugePages { page_bytes: a, .. }, Change::HugePages { page_bytes: b, .. }) => a == b,
-            (Change::LoadModule { module: a }, Change::LoadModule { module: b })
-            | (Change::BindNic { address: a }, Change::BindNic { address: b })
-            | (Change::WriteFile { path: a, .. }, Change::WriteFile { path: b, .. }) => a == b,
+            (HostChange::HugePages { page_bytes: a, .. }, HostChange::HugePages { page_bytes: b, .. }) => a == b,
+            (HostChange::LoadModule { module: a }, HostChange::LoadModule { module: b })
+            | (HostChange::BindNic { address: a }, HostChange::BindNic { address: b })
+            | (HostChange::WriteFile { path: a, .. }, HostChange::WriteFile { path: b, .. }) => a == b,
             _ => false,
         }
     }
@@ -112,17 +112,17 @@ impl Change {
     /// Returns the current state of the object.
     pub(crate) fn before(&self, system: &System) -> Result<Before, StepError> {
         Ok(match self {
-            Change::HugePages { page_bytes, .. } => Before::HugePages {
+            HostChange::HugePages { page_bytes, .. } => Before::HugePages {
                 pages: pages(system, *page_bytes).ok_or_else(|| self.error("the kernel has no pages of this size"))?,
             },
-            Change::LoadModule { .. } => Before::Module { was_loaded: module_is_loaded(system) },
-            Change::BindNic { address } => Before::Nic {
+            HostChange::LoadModule { .. } => Before::Module { was_loaded: module_is_loaded(system) },
+            HostChange::BindNic { address } => Before::Nic {
                 driver: driver_of(system, address),
                 driver_override: system
                     .read(&format!("{PCI_DEVICES}/{address}/driver_override"))
                     .filter(|name| !name.is_empty() && name != "(null)"),
             },
-            Change::WriteFile { path, .. } => {
+            HostChange::WriteFile { path, .. } => {
                 Before::File { text: system.contents(path).map_err(|error| self.error(error))? }
             }
         })
@@ -130,9 +130,9 @@ impl Change {
 
     /// Applies the change. Returns it as made (the kernel may have found fewer pages), with a remark for the user if
     /// that matters.
-    pub(crate) fn make(&self, system: &System) -> Result<(Change, Option<String>), StepError> {
+    pub(crate) fn make(&self, system: &System) -> Result<(HostChange, Option<String>), StepError> {
         match self {
-            Change::HugePages { page_bytes, pages: wanted } => {
+            HostChange::HugePages { page_bytes, pages: wanted } => {
                 let had = pages(system, *page_bytes).unwrap_or(0);
                 set_pages(system, *page_bytes, *wanted).map_err(|error| self.error(error))?;
                 let got = pages(system, *page_bytes).unwrap_or(0);
@@ -144,12 +144,12 @@ impl Change {
                 let remark = (got < *wanted).then(|| {
                     format!("{got} of {wanted} pages: free memory is fragmented; a reboot reserves all of them")
                 });
-                return Ok((Change::HugePages { page_bytes: *page_bytes, pages: got }, remark));
+                return Ok((HostChange::HugePages { page_bytes: *page_bytes, pages: got }, remark));
             }
-            Change::LoadModule { module } => {
+            HostChange::LoadModule { module } => {
                 system.run("modprobe", &[module]).map_err(|reason| self.error(reason))?;
             }
-            Change::BindNic { address } => {
+            HostChange::BindNic { address } => {
                 let Before::Nic { driver, driver_override } = self.before(system)? else {
                     return Ok((self.clone(), None));
                 };
@@ -159,7 +159,7 @@ impl Change {
                     return Err(self.error(reason));
                 }
             }
-            Change::WriteFile { path, text } => {
+            HostChange::WriteFile { path, text } => {
                 system.replace_file(path, text).map_err(|error| self.error(error))?;
             }
         }
@@ -172,9 +172,9 @@ impl Change {
         &self,
         system: &System,
         before: &Before,
-        made: Option<&Change>,
+        made: Option<&HostChange>,
     ) -> Result<Option<String>, StepError> {
-        if let Change::WriteFile { path, .. } = self {
+        if let HostChange::WriteFile { path, .. } = self {
             system.remove_unfinished(path);
         }
         let now = self.before(system)?;
@@ -183,13 +183,15 @@ impl Change {
         }
         match (self, before, now) {
             (
-                Change::HugePages { page_bytes, pages: wanted },
+                HostChange::HugePages { page_bytes, pages: wanted },
                 Before::HugePages { pages: had },
                 Before::HugePages { pages: now },
             ) => {
                 let is_own = match made {
                     // The kernel may have found fewer pages, and all of them at the next start of the host.
-                    Some(made) => now == *wanted || matches!(made, Change::HugePages { pages, .. } if *pages == now),
+                    Some(made) => {
+                        now == *wanted || matches!(made, HostChange::HugePages { pages, .. } if *pages == now)
+                    }
                     // The kernel reserves pages one by one, and stops when the requesting process is killed.
                     None => (*had.min(wanted)..=*had.max(wanted)).contains(&now),
                 };
@@ -202,21 +204,25 @@ impl Change {
                     format!("{left} pages are in use; the kernel frees them when the program that uses them ends")
                 }));
             }
-            (Change::LoadModule { module }, ..) => {
+            (HostChange::LoadModule { module }, ..) => {
                 // May fail for a module that this one depends on and that others use: that one stays loaded.
                 let result = system.run("modprobe", &["-r", module]);
                 if module_is_loaded(system) {
                     result.map_err(|reason| self.error(reason))?;
                 }
             }
-            (Change::BindNic { address }, Before::Nic { driver, driver_override }, Before::Nic { driver: now, .. }) => {
+            (
+                HostChange::BindNic { address },
+                Before::Nic { driver, driver_override },
+                Before::Nic { driver: now, .. },
+            ) => {
                 if now.as_deref() != Some(VFIO_MODULE) && now.is_some() && now != *driver {
                     return Ok(Some(format!("driver {} has since bound it; left unchanged", now.unwrap_or_default())));
                 }
                 release(system, address, driver.as_deref(), driver_override.as_deref())
                     .map_err(|reason| self.error(format!("cannot undo it: {reason}")))?;
             }
-            (Change::WriteFile { path, text }, Before::File { text: old }, Before::File { text: now }) => {
+            (HostChange::WriteFile { path, text }, Before::File { text: old }, Before::File { text: now }) => {
                 if now.as_ref() != Some(text) {
                     return Ok(Some("the file was since changed or removed; left unchanged".to_owned()));
                 }

@@ -18,7 +18,7 @@ impl System {
     }
 
     /// Returns whether this is the running host, not a simulated tree or a copy.
-    pub fn is_this_computer(&self) -> bool {
+    pub fn is_this_host(&self) -> bool {
         self.root == Path::new("/")
     }
 
@@ -79,7 +79,7 @@ impl System {
     /// # Errors
     /// The error of the kernel.
     pub fn write_setting(&self, path: &str, value: &str) -> io::Result<()> {
-        let mut file = File::options().write(true).truncate(!self.is_this_computer()).open(self.path(path))?;
+        let mut file = File::options().write(true).truncate(!self.is_this_host()).open(self.path(path))?;
         file.write_all(value.as_bytes())
     }
 
@@ -127,7 +127,7 @@ impl System {
     /// # Errors
     /// The error output of the program, or the reason why it cannot be run.
     pub fn run(&self, program: &str, arguments: &[&str]) -> Result<(), String> {
-        if !self.is_this_computer() {
+        if !self.is_this_host() {
             return Ok(());
         }
         let output = Command::new(program).args(arguments).output().map_err(|error| format!("{program}: {error}"))?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use namehop_engine::fib::{FibCursor, FibWriter, MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS};
 use namehop_hash::{HashKey, hash_name};
-use namehop_manage::fib_file::{FibFile, FileError, Part, SnapshotWriter};
+use namehop_manage::fib_file::{FibFile, FibFilePart, FileError, SnapshotWriter};
 use namehop_packet::FaceId;
 use namehop_wire::Name;
 
@@ -55,11 +55,11 @@ fn load_up_to_fault(file: &[u8]) -> (FibWriter<()>, u64, Result<(), FileError>) 
     let result = FibFile::new(file).and_then(|mut file| {
         while let Some(part) = file.next_part()? {
             match part {
-                Part::Faces(new) => words += new.len() as u32,
-                Part::Prefixes(block) => {
+                FibFilePart::Faces(new) => words += new.len() as u32,
+                FibFilePart::Prefixes(block) => {
                     left_out += block.add_to(&mut fib, |word| (word < words).then_some(FaceId(word)))?.left_out;
                 }
-                Part::Faults(faults) => assert!(faults.iter().all(|fault| fault.line > 0)),
+                FibFilePart::Faults(faults) => assert!(faults.iter().all(|fault| fault.line > 0)),
             }
         }
         Ok(())

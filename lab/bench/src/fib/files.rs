@@ -7,7 +7,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use namehop_engine::fib::{FibCursor, FibWriter};
-use namehop_manage::fib_file::{FibFile, FileError, Part, SnapshotWriter};
+use namehop_manage::fib_file::{FibFile, FibFilePart, FileError, SnapshotWriter};
 use namehop_packet::FaceId;
 use namehop_wire::NameRef;
 
@@ -65,11 +65,11 @@ pub(super) fn load(fib: &mut FibWriter<()>, path: &Path) -> Result<(), FileError
         let mut faces: Vec<Option<FaceId>> = Vec::new();
         for part in parts {
             match part {
-                Part::Faces(words) => faces.extend(words.iter().map(|word| word.word.parse().ok().map(FaceId))),
-                Part::Prefixes(block) => {
+                FibFilePart::Faces(words) => faces.extend(words.iter().map(|word| word.word.parse().ok().map(FaceId))),
+                FibFilePart::Prefixes(block) => {
                     block.add_to(fib, |position| *faces.get(position as usize)?)?;
                 }
-                Part::Faults(_) => {}
+                FibFilePart::Faults(_) => {}
             }
         }
         reader.join().unwrap_or_else(|_| Err(io::Error::other("the reading thread panicked").into()))

@@ -18,7 +18,7 @@ use super::bench_links::LinksArgs;
 use super::bench_memory::MemoryArgs;
 use super::bench_peers::PeersArgs;
 use namehop_cli::connection::{ConnectionArgs, stop_when_interrupted};
-use namehop_cli::failure::{Failure, Kind};
+use namehop_cli::failure::{Failure, FailureKind};
 use namehop_cli::output::{self, properties};
 use namehop_cli::progress::Progress;
 use namehop_cli::signing::CommandSigningArgs;
@@ -251,7 +251,7 @@ impl SocketsArgs {
             output::print(&result.describe())?;
         }
         if role != Role::Producer && report.exchanges == 0 {
-            return Err(Failure::new(Kind::Nothing, "no Data was received"));
+            return Err(Failure::new(FailureKind::Nothing, "no Data was received"));
         }
         Ok(())
     }

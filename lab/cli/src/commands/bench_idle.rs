@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::bench_links::{LinkArg, LinkLoadArgs};
 use crate::steps::show;
 use namehop_cli::connection::stop_when_interrupted;
-use namehop_cli::failure::{Failure, Kind};
+use namehop_cli::failure::{Failure, FailureKind};
 use namehop_cli::output::{self, Align, Table};
 use namehop_cli::programs;
 use namehop_cli::progress::Progress;
@@ -99,7 +99,7 @@ impl IdleArgs {
         } else {
             output::print(&describe(&figures))?;
         }
-        if is_empty { Err(Failure::new(Kind::Nothing, "nothing was measured")) } else { Ok(()) }
+        if is_empty { Err(Failure::new(FailureKind::Nothing, "nothing was measured")) } else { Ok(()) }
     }
 }
 

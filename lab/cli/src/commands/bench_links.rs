@@ -20,7 +20,7 @@ use serde::Serialize;
 use super::reproduce::write_charts;
 use crate::steps::show;
 use namehop_cli::connection::stop_when_interrupted;
-use namehop_cli::failure::{Failure, Kind};
+use namehop_cli::failure::{Failure, FailureKind};
 use namehop_cli::output::{self, Align, Table};
 use namehop_cli::programs;
 use namehop_cli::progress::Progress;
@@ -195,7 +195,7 @@ impl LinksArgs {
         } else {
             output::print(&describe(&figures))?;
         }
-        if exchanges == 0 { Err(Failure::new(Kind::Nothing, "no Data was received")) } else { Ok(()) }
+        if exchanges == 0 { Err(Failure::new(FailureKind::Nothing, "no Data was received")) } else { Ok(()) }
     }
 }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::steps::show;
 use namehop_cli::connection::stop_when_interrupted;
-use namehop_cli::failure::{Failure, Kind};
+use namehop_cli::failure::{Failure, FailureKind};
 use namehop_cli::output::{self, Align, Table};
 use namehop_cli::programs;
 use namehop_cli::progress::Progress;
@@ -214,7 +214,7 @@ impl PeersArgs {
             output::print(&describe(&figures))?;
         }
         match failures {
-            None if is_empty => Err(Failure::new(Kind::Nothing, "nothing was measured")),
+            None if is_empty => Err(Failure::new(FailureKind::Nothing, "nothing was measured")),
             None => Ok(()),
             Some(failures) => Err(Failure::failed(failures)),
         }

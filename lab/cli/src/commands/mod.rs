@@ -17,7 +17,7 @@ mod reproduce;
 use clap::{CommandFactory, Parser, Subcommand};
 use namehop_cli::commands::completions::CompletionsArgs;
 use namehop_cli::commands::manual::ManualArgs;
-use namehop_cli::commands::{Cli, log_if_asked};
+use namehop_cli::commands::{Cli, log_if_enabled};
 use namehop_cli::connection::ConnectionArgs;
 use namehop_cli::failure::{EXIT_CODES, Failure};
 
@@ -49,7 +49,7 @@ enum LabCommand {
 impl Lab {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
-        log_if_asked();
+        log_if_enabled();
         match self.command {
             LabCommand::Bench(args) => args.run(&self.connection),
             LabCommand::Cache(args) => args.run(),

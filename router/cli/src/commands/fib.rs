@@ -12,7 +12,7 @@ use namehop_traffic::segmented::{Discovery, FetchOptions, InOrder, fetch};
 
 use super::prefixes::PrefixArgs;
 use crate::connection::{ConnectionArgs, block_on};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::manager::Manager;
 use crate::output::{self, Align, Table};
 use crate::progress::Progress;
@@ -136,7 +136,7 @@ async fn save(endpoint: &Endpoint, file: &Path) -> Result<u64, Failure> {
     let report = fetched.map_err(|error| {
         let hint = "saving needs a router that runs this version of Namehop";
         match error.is_timeout() {
-            true => Failure::new(Kind::Nothing, format!("{error}; {hint}")),
+            true => Failure::new(FailureKind::Nothing, format!("{error}; {hint}")),
             false => error.into(),
         }
     })?;

@@ -81,7 +81,7 @@ impl Cli {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         if !matches!(self.command, CliCommand::Run(_)) {
-            log_if_asked();
+            log_if_enabled();
         }
         let connection = &self.connection;
         match self.command {
@@ -117,7 +117,7 @@ impl Cli {
 }
 
 /// Enables logging to standard error if `RUST_LOG` is set. The router sets up its own log.
-pub fn log_if_asked() {
+pub fn log_if_enabled() {
     if std::env::var_os("RUST_LOG").is_some() {
         // Fails only if a subscriber is already set.
         let _ = tracing_subscriber::fmt()

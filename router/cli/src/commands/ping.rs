@@ -9,7 +9,7 @@ use namehop_wire::Name;
 use serde::Serialize;
 
 use crate::connection::{ConnectionArgs, block_on, interrupted};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::output;
 use crate::units::{milliseconds, parse_duration};
 
@@ -100,7 +100,7 @@ impl PingArgs {
             return Ok(());
         }
         // A Nack is an answer: only silence counts as a time-out.
-        Err(Failure::silent(if report.nacks > 0 { Kind::Failed } else { Kind::Nothing }))
+        Err(Failure::silent(if report.nacks > 0 { FailureKind::Failed } else { FailureKind::Nothing }))
     }
 
     fn show(&self, report: &PingReport) -> Result<(), Failure> {

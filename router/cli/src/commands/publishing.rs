@@ -10,7 +10,7 @@ use namehop_wire::Name;
 
 use super::announce::AnnounceArgs;
 use crate::connection::{ConnectionArgs, interrupted};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::signing::SigningArgs;
 use crate::units::parse_duration;
 
@@ -70,7 +70,10 @@ impl Service<'_> {
             if self.publishing.no_reconnect {
                 return (
                     endpoint,
-                    Some(Failure::new(Kind::NoForwarder, format!("lost the connection to the forwarder: {reason}"))),
+                    Some(Failure::new(
+                        FailureKind::NoForwarder,
+                        format!("lost the connection to the forwarder: {reason}"),
+                    )),
                 );
             }
             eprintln!("lost the connection to the forwarder: {reason}; reconnecting");
@@ -87,7 +90,7 @@ impl Service<'_> {
     /// Reconnects and registers the prefix; retries after errors.
     async fn again(&self) -> Endpoint {
         let mut pause = FIRST_PAUSE;
-        let mut told = None;
+        let mut reported = None;
         loop {
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -96,13 +99,13 @@ impl Service<'_> {
                 Ok(()) => return endpoint,
                 Err(error) => {
                     let text = error.to_string();
-                    if told.as_ref() != Some(&text) {
+                    if reported.as_ref() != Some(&text) {
                         eprintln!(
                             "cannot register {} again: {text}; retrying every {} s",
                             self.prefix,
                             LONGEST_PAUSE.as_secs()
                         );
-                        told = Some(text);
+                        reported = Some(text);
                     }
                 }
             }

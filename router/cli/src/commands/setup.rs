@@ -8,11 +8,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use namehop_setup::detect::Machine;
-use namehop_setup::plan::{MemoryWish, Plan, Wishes};
+use namehop_setup::plan::{HugePageRequest, Plan, SetupRequest};
 use namehop_setup::{Finding, Outcome, Record, StateFile, System, apply, findings, undo};
 use serde::Serialize;
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::output;
 use crate::units::parse_bytes;
 
@@ -32,7 +32,7 @@ use crate::units::parse_bytes;
 pub struct SetupArgs {
     /// Total memory to reserve in huge pages: a size, 'auto' (what default settings use), or 'keep' (unchanged)
     #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = parse_memory)]
-    huge_pages: MemoryWish,
+    huge_pages: HugePageRequest,
     /// Size of a huge page: 2MiB or 1GiB [default: chosen for the host]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     page_size: Option<u64>,
@@ -66,7 +66,7 @@ pub struct SetupArgs {
 
 /// Output of `--json`.
 #[derive(Serialize)]
-struct Report<'r> {
+struct SetupReport<'r> {
     machine: &'r Machine,
     findings: &'r [Finding],
     plan: &'r Plan,
@@ -77,11 +77,11 @@ struct Report<'r> {
     outcomes: Option<&'r [Outcome]>,
 }
 
-fn parse_memory(text: &str) -> Result<MemoryWish, String> {
+fn parse_memory(text: &str) -> Result<HugePageRequest, String> {
     match text {
-        "auto" => Ok(MemoryWish::Auto),
-        "keep" => Ok(MemoryWish::Unchanged),
-        size => parse_bytes(size).map(MemoryWish::Bytes),
+        "auto" => Ok(HugePageRequest::Auto),
+        "keep" => Ok(HugePageRequest::Unchanged),
+        size => parse_bytes(size).map(HugePageRequest::Bytes),
     }
 }
 
@@ -100,7 +100,8 @@ impl SetupArgs {
         let findings = findings(&machine);
         // A user without permission to read the changes still sees the rest.
         let changed = StateFile::read(&system).unwrap_or_default();
-        let report = Report { machine: &machine, findings: &findings, plan: &plan, changed: &changed, outcomes: None };
+        let report =
+            SetupReport { machine: &machine, findings: &findings, plan: &plan, changed: &changed, outcomes: None };
         if !self.json {
             output::print(&view::show(&report))?;
         }
@@ -109,7 +110,7 @@ impl SetupArgs {
             output::json(&report)?;
         }
         if !is_possible {
-            return Err(Failure::silent(Kind::Failed));
+            return Err(Failure::silent(FailureKind::Failed));
         }
         if !self.apply || plan.steps.is_empty() {
             return if self.json { output::json(&report) } else { self.say_how(&machine, &plan) };
@@ -117,13 +118,13 @@ impl SetupArgs {
         if !machine.is_root {
             return Err(Failure::failed(format!("this needs root: {}", command_as_root(&["--apply"]))));
         }
-        self.ask(&format!("Do {} now?", count(plan.steps.len(), "step")))?;
+        self.confirm(&format!("Do {} now?", count(plan.steps.len(), "step")))?;
         let outcomes = self.apply(&system, &plan)?;
-        if self.json { output::json(&Report { outcomes: Some(&outcomes), ..report }) } else { Ok(()) }
+        if self.json { output::json(&SetupReport { outcomes: Some(&outcomes), ..report }) } else { Ok(()) }
     }
 
-    fn wishes(&self) -> Wishes {
-        Wishes {
+    fn wishes(&self) -> SetupRequest {
+        SetupRequest {
             memory: self.huge_pages,
             page_bytes: self.page_size,
             nics: self.nic.clone(),
@@ -172,7 +173,7 @@ impl SetupArgs {
         if !Machine::detect(system, None).is_root {
             return Err(Failure::failed(format!("this needs root: {}", command_as_root(&[]))));
         }
-        self.ask(&format!("Undo {} now?", count(changed.len(), "change")))?;
+        self.confirm(&format!("Undo {} now?", count(changed.len(), "change")))?;
         let mut outcomes = Vec::new();
         let mut printed = Ok(());
         let mut state = open_state(system)?;
@@ -188,13 +189,13 @@ impl SetupArgs {
             output::json(&outcomes)?;
         }
         match outcomes.iter().any(|outcome| outcome.error.is_some()) {
-            true => Err(Failure::silent(Kind::Failed)),
+            true => Err(Failure::silent(FailureKind::Failed)),
             false => Ok(()),
         }
     }
 
     /// Asks on the terminal, unless `--yes` is given.
-    fn ask(&self, question: &str) -> Result<(), Failure> {
+    fn confirm(&self, question: &str) -> Result<(), Failure> {
         if self.yes {
             return Ok(());
         }

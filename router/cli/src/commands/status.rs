@@ -71,8 +71,8 @@ impl StatusArgs {
             status.cs_disk.as_ref().map(|disk| ("CS on disk", format!("{}; {}", disk_use(disk), disk_faults(disk)))),
         );
         lines.extend(status.power.as_ref().map(|power| ("Power", show_power(power))));
-        for told in status.readvertise.iter().flatten() {
-            lines.extend(show_readvertise(told));
+        for readvertise in status.readvertise.iter().flatten() {
+            lines.extend(show_readvertise(readvertise));
         }
         let mut text = properties(&lines);
         text.push_str(&show_workers(&status));
@@ -97,32 +97,32 @@ fn show_power(power: &PowerView) -> String {
 }
 
 /// Formats the destination of readvertised routes, its progress, and the last error.
-fn show_readvertise(told: &ReadvertiseView) -> Vec<(&'static str, String)> {
-    let label = if told.destination == "daemon" { "Routing daemon" } else { "Gateway" };
-    let to_be_told = told.announced_prefixes + told.waiting_prefixes + told.refused_prefixes;
-    let mut text = match told.face_ids.as_slice() {
-        [] if to_be_told == 0 => "none".to_owned(),
-        [] => format!("none (no route for {}); prefixes: {to_be_told} waiting", told.command_prefix),
+fn show_readvertise(readvertise: &ReadvertiseView) -> Vec<(&'static str, String)> {
+    let label = if readvertise.destination == "daemon" { "Routing daemon" } else { "Gateway" };
+    let known_prefixes = readvertise.announced_prefixes + readvertise.waiting_prefixes + readvertise.refused_prefixes;
+    let mut text = match readvertise.face_ids.as_slice() {
+        [] if known_prefixes == 0 => "none".to_owned(),
+        [] => format!("none (no route for {}); prefixes: {known_prefixes} waiting", readvertise.command_prefix),
         faces => {
             let faces: Vec<String> = faces.iter().map(u64::to_string).collect();
             let mut text = format!(
                 "at face {}; prefixes: {} announced, {} waiting, {} refused",
                 faces.join(" and "),
-                told.announced_prefixes,
-                told.waiting_prefixes,
-                told.refused_prefixes
+                readvertise.announced_prefixes,
+                readvertise.waiting_prefixes,
+                readvertise.refused_prefixes
             );
-            if told.withdrawing_prefixes > 0 {
-                text.push_str(&format!(", {} being withdrawn", told.withdrawing_prefixes));
+            if readvertise.withdrawing_prefixes > 0 {
+                text.push_str(&format!(", {} being withdrawn", readvertise.withdrawing_prefixes));
             }
             text
         }
     };
-    if told.left_out_prefixes > 0 {
-        text.push_str(&format!(", {} omitted", told.left_out_prefixes));
+    if readvertise.left_out_prefixes > 0 {
+        text.push_str(&format!(", {} omitted", readvertise.left_out_prefixes));
     }
     let mut lines = vec![(label, text)];
-    if let Some(error) = &told.last_error {
+    if let Some(error) = &readvertise.last_error {
         let age = show_duration(Duration::from_secs_f64(error.age_s));
         lines.push(("  last error", format!("{}, {age} ago: {}", error.prefix, error.reason)));
     }

@@ -9,7 +9,7 @@ use super::support::Ran;
 const PAGES: &str = "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
 
 /// Creates a host with 8 GiB, one size of huge pages, and nothing else. The process belongs to this user.
-fn computer(user: u32) -> tempfile::TempDir {
+fn host(user: u32) -> tempfile::TempDir {
     let root = tempfile::tempdir().expect("folder");
     let status = format!("Uid:\t{user}\t{user}\t{user}\t{user}\n");
     for (path, text) in [
@@ -33,7 +33,7 @@ fn setup(root: &Path, arguments: &str) -> Ran {
 
 #[test]
 fn a_plan_is_shown_done_and_undone() {
-    let root = computer(0);
+    let root = host(0);
     let pages = || fs::read_to_string(root.path().join(PAGES)).expect("there");
     let shown = setup(root.path(), "").ok();
     assert!(shown.contains("1. write 512 to /sys/kernel") && shown.contains("vm.nr_hugepages = 512"), "{shown}");
@@ -57,7 +57,7 @@ fn a_plan_is_shown_done_and_undone() {
 
 #[test]
 fn without_root_there_is_the_plan_and_the_command() {
-    let root = computer(1000);
+    let root = host(1000);
     let shown = setup(root.path(), "--huge-pages 64MiB").ok();
     assert!(shown.contains("write 32 to") && shown.contains("as root: sudo namehop setup --root"), "{shown}");
     assert!(setup(root.path(), "--apply --yes").failed(1).contains("sudo namehop setup"));
@@ -66,7 +66,7 @@ fn without_root_there_is_the_plan_and_the_command() {
 
 #[test]
 fn what_cannot_be_done_is_said_and_nothing_is_done() {
-    let root = computer(0);
+    let root = host(0);
     let report = setup(root.path(), "--nic eth7 --json");
     assert_eq!(report.code, 1);
     assert!(report.out.contains("there is no network card eth7"), "{}", report.out);

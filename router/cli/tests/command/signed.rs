@@ -3,7 +3,7 @@
 use crate::support::Scene;
 
 const OPERATOR: &str = "--signing-key operator.key --certificate operator.ndncert";
-const STRANGER: &str = "--signing-key stranger.key --certificate stranger.ndncert";
+const OTHER_KEY: &str = "--signing-key stranger.key --certificate stranger.ndncert";
 
 /// Returns a router that accepts the operator's key, with the keys of the operator and a stranger.
 fn scene() -> Scene {
@@ -38,7 +38,7 @@ fn only_the_authorized_key_commands() {
         if command.starts_with("face update") {
             scene.run(&format!("face create udp4://127.0.0.1:46363 {OPERATOR}")).ok();
         }
-        for line in [command.to_owned(), format!("{command} {STRANGER}")] {
+        for line in [command.to_owned(), format!("{command} {OTHER_KEY}")] {
             let error = scene.run(&line).failed(1);
             assert!(error.contains("403") && error.contains("not authorized for module"), "{line}: {error}");
             assert!(error.contains("--signing-key") && error.contains("docs/operation.md"), "{line}: {error}");
@@ -81,7 +81,7 @@ fn producers_register_with_the_authorized_key() {
     let scene = scene();
     std::fs::write(scene.path("input"), "content").unwrap();
     for line in ["put /test/object --file input", "serve /test/server"] {
-        for refused in [line.to_owned(), format!("{line} {STRANGER}")] {
+        for refused in [line.to_owned(), format!("{line} {OTHER_KEY}")] {
             let error = scene.run(&refused).failed(1);
             assert!(error.contains("403") && error.contains("--signing-key"), "{refused}: {error}");
         }
@@ -91,10 +91,10 @@ fn producers_register_with_the_authorized_key() {
     put.wait_for("segments");
     assert_eq!(scene.run("cat /test/object --quiet --certificate operator.ndncert").ok(), "content");
     let other = "--command-key operator.key --command-certificate operator.ndncert";
-    let mut put = scene.start(&format!("put /test/other {STRANGER} {other}"), &scene.path("input"));
+    let mut put = scene.start(&format!("put /test/other {OTHER_KEY} {other}"), &scene.path("input"));
     put.wait_for("segments");
     assert_eq!(scene.run("cat /test/other --quiet --certificate stranger.ndncert").ok(), "content");
-    let line = format!("serve /test/server --exit-after 100ms {STRANGER}");
+    let line = format!("serve /test/server --exit-after 100ms {OTHER_KEY}");
     scene.run_as("operator.key", "operator.ndncert", &line).ok();
 }
 

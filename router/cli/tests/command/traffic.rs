@@ -72,7 +72,7 @@ fn producers_take_their_registration_back_when_they_end() {
 }
 
 #[test]
-fn exit_codes_tell_what_happened() {
+fn exit_codes_show_the_outcome() {
     let alone = Scene::empty();
     let error = alone.run("ping /test -c 1").failed(3);
     assert!(

@@ -279,8 +279,8 @@ impl Config {
             .enumerate()
             .find_map(|(index, port)| Some(Fault::new(format!("port[{index}].queues"), port.queues_fault()?)));
         let network_fault = self.port.iter().enumerate().find_map(|(index, port)| {
-            let (key, place, message) = port.network_fault()?;
-            Some(Fault::new(format!("port[{index}].{key}[{place}]"), message))
+            let (key, position, message) = port.network_fault()?;
+            Some(Fault::new(format!("port[{index}].{key}[{position}]"), message))
         });
         let mut faces = self.face.iter().enumerate();
         vlan_fault

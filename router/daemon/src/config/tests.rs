@@ -59,7 +59,7 @@ fn what_is_shown_reads_back() {
 
 #[test]
 fn errors_name_file_line_and_remedy() {
-    for (text, place, remedy) in [
+    for (text, location, remedy) in [
         ("\n[forwarding]\npit_size = 5\n", "test.toml:3:1:", "pit_capacity"),
         ("[forwarding]\npit_capacity = 1\n", "test.toml:2:1:", "64 to"),
         ("[forwarding]\nlookahead = 0\n", "test.toml:2:1:", "1 to 64"),
@@ -87,7 +87,7 @@ fn errors_name_file_line_and_remedy() {
         ("[log\n", "test.toml:1:", ""),
     ] {
         let error = parse(text).expect_err(text);
-        assert!(error.starts_with(place), "{text:?}: {error}");
+        assert!(error.starts_with(location), "{text:?}: {error}");
         assert!(error.contains(remedy), "{text:?}: {error}");
     }
 }
@@ -106,8 +106,8 @@ fn unsolicited_peers_on_ports_have_slots_of_their_own() {
         (&*two, 4, 0, 0),
     ] {
         let config = parse(&format!("[faces]\nmax_faces = {max_faces}\n{ports}")).expect("a configuration");
-        let places = (config.max_unsolicited_on_port(max_faces), config.max_unsolicited_on_ports(max_faces));
-        assert_eq!(places, (on_port, on_ports), "{ports} {max_faces}");
+        let limits = (config.max_unsolicited_on_port(max_faces), config.max_unsolicited_on_ports(max_faces));
+        assert_eq!(limits, (on_port, on_ports), "{ports} {max_faces}");
     }
 }
 
@@ -144,12 +144,12 @@ fn peers_that_no_face_can_be_made_to_are_refused() {
         ("udp6://[ff02::1234]:56363", "[faces.multicast]"),
         ("tcp4://224.0.23.170:6363", "which only UDP supports"),
     ] {
-        for (table, place) in [
+        for (table, location) in [
             (format!("\n[[face]]\nuri = \"{uri}\"\n"), "test.toml:3:7: "),
             (format!("[[route]]\nprefix = \"/a\"\nnexthop = \"{uri}\"\n"), "test.toml:3:11: "),
         ] {
             let error = parse(&table).expect_err(uri);
-            assert!(error.starts_with(place) && error.contains(reason) && error.contains(uri), "{error}");
+            assert!(error.starts_with(location) && error.contains(reason) && error.contains(uri), "{error}");
         }
     }
     for uri in [
@@ -179,14 +179,14 @@ fn the_mtu_of_a_face_is_checked_where_it_stands() {
 
 #[test]
 fn addresses_are_refused_with_the_value_and_an_example() {
-    for (text, place) in [
+    for (text, location) in [
         ("[faces.tcp]\nlisten = [\"127.0.0.1:1\", \"foo:1\"]\n", "test.toml:2:26: "),
         ("[faces.udp]\nlisten = [\"foo:1\"]\n", "test.toml:2:11: "),
         ("[metrics]\nlisten = \"foo:1\"\n", "test.toml:2:10: "),
         ("[faces.websocket]\nlisten = [\n  \"foo:1\"\n]\n", "test.toml:3:3: "),
     ] {
         let error = parse(text).expect_err(text);
-        assert!(error.starts_with(place), "{error}");
+        assert!(error.starts_with(location), "{error}");
         assert!(error.contains("`foo:1` is not an address with port") && error.contains("127.0.0.1:6363"), "{error}");
     }
 }
@@ -214,7 +214,7 @@ fn types_are_named_in_words() {
 }
 
 #[test]
-fn text_that_is_not_utf8_is_refused_with_its_place() {
+fn text_that_is_not_utf8_is_refused_with_its_position() {
     let folder = tempfile::tempdir().expect("folder");
     let file = folder.path().join("test.toml");
     std::fs::write(&file, b"[log]\n# caf\xe9\nlevel = \"info\"\n").expect("written");
@@ -244,7 +244,7 @@ fn a_socket_path_that_the_system_cannot_hold_is_refused() {
 #[test]
 fn settings_of_routing_must_fit_each_other() {
     let pair = "[routing.gateway]\nkey = \"k\"\ncertificate = \"c\"\n";
-    for (text, place, reason) in [
+    for (text, location, reason) in [
         ("[routing.daemon]\norigins = [\"client\", \"clients\"]\n".to_owned(), "test.toml:2:22: ", "autoreg, client"),
         ("[routing.daemon]\norigins = [\"65\", \"nlsr\"]\n".to_owned(), "test.toml:2:18: ", "daemon itself"),
         ("[routing.gateway]\nkey = \"k\"\n".to_owned(), "test.toml:2:1: ", "needs `certificate`"),
@@ -253,7 +253,7 @@ fn settings_of_routing_must_fit_each_other() {
         (format!("{pair}[management.localhop]\nanchors = [\"a\"]\n"), "test.toml:2:1: ", "cannot be both"),
     ] {
         let error = parse(&text).expect_err(&text);
-        assert!(error.starts_with(place) && error.contains(reason), "{error}");
+        assert!(error.starts_with(location) && error.contains(reason), "{error}");
     }
     let shown = parse("[routing.daemon]\norigins = [\"255\", \"77\"]\n").expect("valid").to_toml();
     assert!(shown.contains("\"static\"") && shown.contains("\"77\""), "{shown}");
@@ -270,14 +270,14 @@ fn key_and_certificate_for_a_gateway_must_be_there_and_belong_together() {
         format!("[routing.gateway]\nkey = \"{}\"\ncertificate = \"{}\"\n", path(key), path(certificate))
     };
     load(folder.path(), &text("a.key", "a.ndncert")).expect("all files are usable");
-    for (key, certificate, place, reason) in [
+    for (key, certificate, location, reason) in [
         ("absent", "a.ndncert", "test.toml:2:1: `key` in section [routing.gateway]: ", "correct the path"),
         ("a.ndncert", "a.ndncert", "test.toml:2:1: `key` in section [routing.gateway]: ", "namehop key generate"),
         ("a.key", "absent", "test.toml:3:1: `certificate` in section [routing.gateway]: ", "correct the path"),
         ("a.key", "b.ndncert", "test.toml:3:1: `certificate` in section [routing.gateway]: ", "another key"),
     ] {
         let error = load(folder.path(), &text(key, certificate)).expect_err(certificate);
-        assert!(error.starts_with(place) && error.contains(reason), "{error}");
+        assert!(error.starts_with(location) && error.contains(reason), "{error}");
     }
 }
 
@@ -313,7 +313,7 @@ fn certificates_must_be_there() {
         folder.path().display()
     );
     load(folder.path(), &everything).expect("all files are usable");
-    for (text, place, reason) in [
+    for (text, location, reason) in [
         (
             rule("any") + &rule(&absent),
             "test.toml:5:1: `certificate` in section [[management.authorizations]]: ",
@@ -338,7 +338,7 @@ fn certificates_must_be_there() {
     ] {
         parse(&text).expect("valid without its files");
         let error = load(folder.path(), &text).expect_err(&text);
-        assert!(error.starts_with(place) && error.contains(reason), "{error}");
+        assert!(error.starts_with(location) && error.contains(reason), "{error}");
     }
 }
 
@@ -369,8 +369,8 @@ fn multicast_interfaces_have_names_that_interfaces_can_have() {
     ] {
         match (load(folder.path(), &format!("[faces.multicast]\ninterfaces = {interfaces}\n")), fault) {
             (Ok(_), None) => {}
-            (Err(error), Some((place, reason, name))) => {
-                assert!(error.starts_with(place) && error.contains(reason) && error.contains(name), "{error}");
+            (Err(error), Some((location, reason, name))) => {
+                assert!(error.starts_with(location) && error.contains(reason) && error.contains(name), "{error}");
             }
             (result, _) => panic!("{interfaces}: {result:?}"),
         }
@@ -386,7 +386,7 @@ fn folders_of_socket_and_state_must_be_usable_and_are_not_made() {
         format!("[faces.unix]\npath = \"{}\"\n[state]\nfile = \"{}\"\n", at("new/a.sock"), at("new/b/state.json"));
     load(folder.path(), &new).expect("can be made");
     assert!(!Path::new(&at("new")).exists());
-    for (text, place, reason) in [
+    for (text, location, reason) in [
         (format!("[faces.unix]\npath = \"{}\"\n", at("file/a.sock")), "[faces.unix]", "is not a folder"),
         (format!("[faces.unix]\npath = \"{}\"\n", at("file")), "[faces.unix]", "is not a socket"),
         (format!("[state]\nfile = \"{}\"\n", folder.path().display()), "[state]", "name a file"),
@@ -394,7 +394,7 @@ fn folders_of_socket_and_state_must_be_usable_and_are_not_made() {
         (format!("[api]\ntoken_file = \"{}\"\n", at("missing")), "[api]", "correct the path"),
     ] {
         let error = load(folder.path(), &text).expect_err(&text);
-        assert!(error.starts_with("test.toml:2:1: ") && error.contains(place) && error.contains(reason), "{error}");
+        assert!(error.starts_with("test.toml:2:1: ") && error.contains(location) && error.contains(reason), "{error}");
     }
     load(folder.path(), &format!("[state]\nenabled = false\nfile = \"{}\"\n", at("file/x"))).expect("not used");
     load(folder.path(), &format!("[api]\nenabled = false\ntoken_file = \"{}\"\n", at("missing"))).expect("not used");

@@ -108,14 +108,14 @@ const V2: Version = Version {
 
 /// A control group of this process, or an ancestor of one.
 #[derive(Debug)]
-struct Group {
+struct ControlGroup {
     folder: PathBuf,
     /// The folder as this process sees it.
     shown: PathBuf,
     version: Version,
 }
 
-impl Group {
+impl ControlGroup {
     /// Returns the bytes left up to the limit; `None` without a limit.
     fn left_bytes(&self) -> Option<u64> {
         let limits = self.version.limits.iter().filter_map(|file| number(&self.folder.join(file)));
@@ -132,7 +132,7 @@ impl Group {
 }
 
 /// Returns the control groups of this process with a memory controller, and their ancestors as far as visible.
-fn groups(root: &Path) -> Vec<Group> {
+fn groups(root: &Path) -> Vec<ControlGroup> {
     let read = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default();
     let (mounts, own) = (read("proc/self/mountinfo"), read("proc/self/cgroup"));
     let mut groups = Vec::new();
@@ -144,7 +144,7 @@ fn groups(root: &Path) -> Vec<Group> {
         let top = Path::new(mount.point);
         let own: PathBuf = top.components().chain(Path::new(below.trim_start_matches('/')).components()).collect();
         for folder in own.ancestors().take_while(|folder| folder.starts_with(top)) {
-            groups.push(Group {
+            groups.push(ControlGroup {
                 folder: root.join(folder.strip_prefix("/").unwrap_or(folder)),
                 shown: folder.to_path_buf(),
                 version: mount.version,

@@ -30,7 +30,7 @@ pub struct Meter {
     server: Option<Server>,
     /// Time of the last reading, and the work of the workers up to it.
     before: Option<(Instant, Work)>,
-    looks_without_counters: u32,
+    checks_without_counters: u32,
     /// Energy of each part since the start, in microjoules.
     totals: Vec<(String, u64)>,
 }
@@ -45,7 +45,7 @@ impl Meter {
             (None, None) => return None,
         }
         let root = root.to_owned();
-        Some(Meter { root, counters, server, before: None, looks_without_counters: 0, totals: Vec::new() })
+        Some(Meter { root, counters, server, before: None, checks_without_counters: 0, totals: Vec::new() })
     }
 
     /// Takes a reading. `None` if no result is possible, as at the first reading.
@@ -86,8 +86,8 @@ impl Meter {
         if self.counters.is_some() {
             return false;
         }
-        self.looks_without_counters += 1;
-        if self.looks_without_counters.is_multiple_of(SEARCH_AFTER) {
+        self.checks_without_counters += 1;
+        if self.checks_without_counters.is_multiple_of(SEARCH_AFTER) {
             // Errors were logged the first time.
             self.counters = Powercap::find(&self.root).ok().flatten();
         }

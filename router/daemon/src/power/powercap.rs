@@ -197,7 +197,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn computers_without_counters_have_none() {
+    fn hosts_without_counters_have_none() {
         assert!(Powercap::find(Path::new("/nonexistent")).expect("readable").is_none());
         let fake = FakePowercap::new();
         assert!(Powercap::find(fake.root()).expect("readable").is_none());

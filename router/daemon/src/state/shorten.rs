@@ -55,31 +55,32 @@ impl Survey {
 
     /// Records one line.
     fn take(&mut self, line: u32, record: &Record) {
-        let (there, gone) = (Latest { line, face: NO_FACE, holds: true }, Latest { line, face: NO_FACE, holds: false });
+        let (present, removed) =
+            (Latest { line, face: NO_FACE, holds: true }, Latest { line, face: NO_FACE, holds: false });
         match record {
             Record::Header { .. } => {}
             Record::Face(face) => {
-                self.note(("face", &identity(&face.uri, face.local_uri.as_deref())), there);
+                self.note(("face", &identity(&face.uri, face.local_uri.as_deref())), present);
             }
-            Record::FaceForgotten(uri) => self.note(("face", uri), gone),
+            Record::FaceForgotten(uri) => self.note(("face", uri), removed),
             Record::FaceRemoved(uri) => {
                 let face = self.face(uri);
                 self.removed_at[face as usize] = line;
-                self.note(("face", uri), gone);
+                self.note(("face", uri), removed);
             }
             Record::Route(route) => {
                 let face = self.face(&identity(&route.key.face, route.key.local.as_deref()));
-                self.note(("route", &route.key), Latest { face, ..there });
+                self.note(("route", &route.key), Latest { face, ..present });
             }
-            Record::RouteRemoved(key) => self.note(("route", key), gone),
-            Record::Strategy(choice) => self.note(("strategy", &choice.prefix), there),
-            Record::StrategyRemoved(prefix) => self.note(("strategy", prefix), there),
-            Record::StrategyLoaded(loaded) => self.note(("loaded strategy", &loaded.name), there),
-            Record::StrategyUnloaded(name) => self.note(("loaded strategy", name), gone),
-            Record::ContentStore(_) => self.note(("content store", &()), there),
+            Record::RouteRemoved(key) => self.note(("route", key), removed),
+            Record::Strategy(choice) => self.note(("strategy", &choice.prefix), present),
+            Record::StrategyRemoved(prefix) => self.note(("strategy", prefix), present),
+            Record::StrategyLoaded(loaded) => self.note(("loaded strategy", &loaded.name), present),
+            Record::StrategyUnloaded(name) => self.note(("loaded strategy", name), removed),
+            Record::ContentStore(_) => self.note(("content store", &()), present),
             Record::DiskErasure(prefix) => {
                 let face = self.face(DISK);
-                self.note(("disk erasure", prefix), Latest { face, ..there });
+                self.note(("disk erasure", prefix), Latest { face, ..present });
             }
             Record::DiskErasuresWritten => {
                 let face = self.face(DISK);

@@ -155,12 +155,12 @@ fn what_is_not_a_whole_command_is_not_read() {
 #[test]
 fn without_rules_local_applications_may_do_everything() {
     let mut authenticator = Authenticator::started_at(&SecurityConfig::default(), NOW - 1000).expect("loaded");
-    let stranger = signer_of("/stranger");
+    let unknown = signer_of("/stranger");
     for packet in [
         command_v03(&DigestSigner, &options(NOW, 1)),
         command_v02(&DigestSigner, 5, 1),
-        command_v03(&stranger, &options(5, 1)),
-        command_v02(&stranger, NOW, 1),
+        command_v03(&unknown, &options(5, 1)),
+        command_v02(&unknown, NOW, 1),
     ] {
         for _ in 0..2 {
             assert_eq!(decide(&mut authenticator, Zone::Localhost, "faces", &packet), Ok(()));
@@ -306,9 +306,9 @@ fn chains_lead_from_anchors_to_keys() {
     let mut forged = announce(&alice);
     *forged.last_mut().expect("not empty") ^= 1;
     assert!(verify(&forged).is_err());
-    let nobody = Authenticator::started_at(&SecurityConfig::default(), NOW - 1000).expect("loaded");
+    let empty = Authenticator::started_at(&SecurityConfig::default(), NOW - 1000).expect("loaded");
     let packet = announce(&alice);
-    assert!(nobody.verify_announcement(&Data::decode(&packet).expect("Data"), prefix.as_ref(), NOW).is_err());
+    assert!(empty.verify_announcement(&Data::decode(&packet).expect("Data"), prefix.as_ref(), NOW).is_err());
 }
 
 /// Returns the names of `names` for which the key may have routes.

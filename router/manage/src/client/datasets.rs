@@ -64,7 +64,7 @@ impl<E: Express> Controller<E> {
         // The first answer may be any segment, from a cache on the path; the others are requested by name.
         let mut contents: Vec<Option<Vec<u8>>> = Vec::new();
         let mut last = first.last;
-        let place = |contents: &mut Vec<Option<Vec<u8>>>, segment: Segment| {
+        let store = |contents: &mut Vec<Option<Vec<u8>>>, segment: Segment| {
             let index = segment.number as usize;
             if contents.len() <= index {
                 contents.resize_with(index + 1, || None);
@@ -76,7 +76,7 @@ impl<E: Express> Controller<E> {
             return Err(ClientError::UnexpectedName(versioned.append_segment(first_number).to_string()));
         }
         let mut bytes = first.content.len();
-        place(&mut contents, first);
+        store(&mut contents, first);
         let mut pending = FuturesUnordered::new();
         let mut next = 0;
         loop {
@@ -98,7 +98,7 @@ impl<E: Express> Controller<E> {
             if bytes > MAX_DATASET_BYTES {
                 return Err(ClientError::TooLong { max_bytes: MAX_DATASET_BYTES });
             }
-            place(&mut contents, segment);
+            store(&mut contents, segment);
         }
         Ok(contents.into_iter().flatten().flatten().collect())
     }

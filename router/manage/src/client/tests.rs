@@ -91,8 +91,8 @@ fn commands_are_answered_or_refused() {
         let done = controller.command(module::RIB, "register", &named("/A")).await.expect("registered");
         assert_eq!((done.face_id, done.flags), (Some(APP), Some(1)));
         assert_eq!(direct.fixture.fib("/A"), [(256, 0)]);
-        let nobody = ControlParameters { face_id: Some(9999), ..named("/A") };
-        match controller.command(module::FIB, "add-nexthop", &nobody).await {
+        let missing = ControlParameters { face_id: Some(9999), ..named("/A") };
+        match controller.command(module::FIB, "add-nexthop", &missing).await {
             Err(ClientError::Refused(response)) => assert_eq!(response.code, 410),
             other => panic!("{other:?}"),
         }
@@ -181,7 +181,7 @@ impl Express for LastOnLast {
 }
 
 #[test]
-fn the_end_of_a_dataset_may_be_told_late() {
+fn the_end_of_a_dataset_may_arrive_late() {
     run(async {
         let content = Controller::new(LastOnLast).fetch(&name("/localhost/nfd/fib/list")).await.expect("fetched");
         assert_eq!(content, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]);

@@ -1,8 +1,8 @@
 //! Files of FIB entries: text files for people, snapshots for speed.
 //!
-//! Both are read as a stream of [`Part`]s on any thread, and added to a FIB on the thread that owns its writer. A file
-//! denotes faces by words (a number or a URI), which only a router can resolve. A part with new words precedes the
-//! first prefixes that use them. Prefixes refer to a word by its index among all words of the file so far.
+//! Both are read as a stream of [`FibFilePart`]s on any thread, and added to a FIB on the thread that owns its writer.
+//! A file denotes faces by words (a number or a URI), which only a router can resolve. A part with new words precedes
+//! the first prefixes that use them. Prefixes refer to a word by its index among all words of the file so far.
 
 mod block;
 mod snapshot;
@@ -26,7 +26,7 @@ const READ_BYTES: usize = 1 << 20;
 
 /// The next part of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum FibFilePart {
     /// New words for faces.
     Faces(Vec<FaceWord>),
     /// Prefixes and their next hops.
@@ -133,7 +133,7 @@ impl<R: BufRead> FibFile<R> {
     ///
     /// # Errors
     /// When the file cannot be read further. No parts follow then.
-    pub fn next_part(&mut self) -> Result<Option<Part>, FileError> {
+    pub fn next_part(&mut self) -> Result<Option<FibFilePart>, FileError> {
         match self {
             FibFile::Text(reader) => reader.next_part(),
             FibFile::Snapshot(reader) => reader.next_part(),

@@ -23,7 +23,7 @@ use namehop_wire::NameRef;
 use namehop_wire::tlv::{Writer, read_var_number};
 
 use super::block::{MAX_BLOCK_BYTES, PrefixBlock};
-use super::{BLOCK_BYTES, FaceWord, FileError, Part};
+use super::{BLOCK_BYTES, FaceWord, FibFilePart, FileError};
 use namehop_engine::fib::{MAX_NEXTHOPS, NextHops};
 
 /// Version that is written, and the only one that is read.
@@ -209,7 +209,7 @@ impl<R: Read> SnapshotReader<R> {
     ///
     /// # Errors
     /// When the snapshot cannot be read, is damaged, or is cut off. No parts follow then.
-    pub fn next_part(&mut self) -> Result<Option<Part>, FileError> {
+    pub fn next_part(&mut self) -> Result<Option<FibFilePart>, FileError> {
         if self.ended {
             return Ok(None);
         }
@@ -230,8 +230,8 @@ impl<R: Read> SnapshotReader<R> {
         self.blocks += 1;
         self.offset += (BLOCK_HEADER_BYTES + length) as u64;
         let part = match kind {
-            FACES => Part::Faces(read_words(&content).ok_or_else(|| damaged("malformed list of faces"))?),
-            PREFIXES => Part::Prefixes(PrefixBlock::new(content, start)),
+            FACES => FibFilePart::Faces(read_words(&content).ok_or_else(|| damaged("malformed list of faces"))?),
+            PREFIXES => FibFilePart::Prefixes(PrefixBlock::new(content, start)),
             END if length == END_BYTES => {
                 let surplus = self.input.read(&mut [0])?;
                 let has_more = || damaged("data after the end of the snapshot");

@@ -46,9 +46,9 @@ fn load(file: &[u8]) -> Loaded {
     loaded.end = FibFile::new(file).and_then(|mut file| {
         while let Some(part) = file.next_part()? {
             match part {
-                Part::Faces(words) => loaded.words.extend(words),
-                Part::Faults(faults) => loaded.faults.extend(faults),
-                Part::Prefixes(block) => {
+                FibFilePart::Faces(words) => loaded.words.extend(words),
+                FibFilePart::Faults(faults) => loaded.faults.extend(faults),
+                FibFilePart::Prefixes(block) => {
                     let face_of = |position: u32| loaded.words.get(position as usize)?.word.parse().ok().map(FaceId);
                     let added = block.add_to(&mut loaded.fib, face_of)?;
                     loaded.added.prefixes += added.prefixes;
@@ -127,7 +127,7 @@ fn the_form_of_snapshots_does_not_change_by_accident() {
 }
 
 #[test]
-fn next_hops_without_a_word_are_left_out() {
+fn next_hops_without_a_face_word_are_skipped() {
     let mut fib = FibWriter::new(KEY, ()).expect("memory");
     fib.set_nexthops(name("/a").as_ref(), &[hop(1, 1), hop(99, 0)]).expect("set");
     fib.set_nexthops(name("/b").as_ref(), &[hop(99, 0)]).expect("set");
@@ -196,7 +196,7 @@ fn the_number_of_lines_is_estimated_from_the_first() {
 }
 
 #[test]
-fn what_is_no_text_is_told_without_end_of_memory() {
+fn binary_input_is_reported_with_bounded_memory() {
     let loaded = load(&[0xff; 5000]);
     assert_eq!(loaded.faults.len(), 1);
     let loaded = load(&vec![b'x'; 3 << 20]);

@@ -8,7 +8,7 @@ use arrayvec::ArrayVec;
 use namehop_wire::Name;
 
 use super::block::{MAX_VALUE_BYTES, PrefixBlock};
-use super::{FaceWord, FileError, LineFault, Part};
+use super::{FaceWord, FibFilePart, FileError, LineFault};
 use namehop_engine::fib::{MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS};
 
 /// Maximum size of a line, in bytes; names are far shorter.
@@ -115,7 +115,7 @@ impl<R: BufRead> TextReader<R> {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn next_part(&mut self) -> Result<Option<Part>, FileError> {
+    pub fn next_part(&mut self) -> Result<Option<FibFilePart>, FileError> {
         while !self.ended && !self.block.is_full() && self.faults.len() < MAX_FAULTS_AT_ONCE {
             self.ended = !self.read_line()?;
         }
@@ -123,11 +123,11 @@ impl<R: BufRead> TextReader<R> {
             self.end_prefix();
         }
         Ok(if !self.new_words.is_empty() {
-            Some(Part::Faces(std::mem::take(&mut self.new_words)))
+            Some(FibFilePart::Faces(std::mem::take(&mut self.new_words)))
         } else if !self.faults.is_empty() {
-            Some(Part::Faults(std::mem::take(&mut self.faults)))
+            Some(FibFilePart::Faults(std::mem::take(&mut self.faults)))
         } else if !self.block.is_empty() {
-            Some(Part::Prefixes(std::mem::take(&mut self.block)))
+            Some(FibFilePart::Prefixes(std::mem::take(&mut self.block)))
         } else {
             None
         })

@@ -41,7 +41,7 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 /// A client that has read nothing of its answer for this long may lose its slot to another.
 const STALLED: Duration = Duration::from_millis(250);
 /// Interval of checks for free slots and stalled clients.
-const PLACE_PAUSE: Duration = Duration::from_millis(20);
+const PERMIT_PAUSE: Duration = Duration::from_millis(20);
 /// Pause after a failed accept, for example when file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
@@ -108,7 +108,7 @@ impl Connections {
                 }
             }
             self.close_stalled();
-            sleep(PLACE_PAUSE).await;
+            sleep(PERMIT_PAUSE).await;
         }
     }
 
@@ -122,11 +122,11 @@ impl Connections {
     }
 
     /// Waits for a slot for a long answer.
-    async fn take_place(&self) -> Option<OwnedSemaphorePermit> {
+    async fn take_permit(&self) -> Option<OwnedSemaphorePermit> {
         loop {
-            match timeout(PLACE_PAUSE, Arc::clone(&self.long_answers).acquire_owned()).await {
+            match timeout(PERMIT_PAUSE, Arc::clone(&self.long_answers).acquire_owned()).await {
                 // The semaphore is never closed.
-                Ok(place) => return place.ok(),
+                Ok(permit) => return permit.ok(),
                 Err(_) => self.close_stalled(),
             }
         }
@@ -136,15 +136,15 @@ impl Connections {
     pub(super) async fn answer(self, stream: impl AsyncRead + AsyncWrite + Unpin, progress: Arc<Progress>) {
         let stream = WatchedStream::new(stream, Arc::clone(&progress));
         // The slot is held as long as this connection.
-        let place = Mutex::new(None);
-        let place = &place;
+        let permit = Mutex::new(None);
+        let permit = &permit;
         let service = service_fn(|request: hyper::Request<Incoming>| {
             let (this, progress) = (self.clone(), Arc::clone(&progress));
             async move {
                 // Read requests have no body that matters.
                 let request = if matches!(*request.method(), Method::GET | Method::HEAD) {
                     progress.set_whole();
-                    *place.lock().unwrap_or_else(PoisonError::into_inner) = this.take_place().await;
+                    *permit.lock().unwrap_or_else(PoisonError::into_inner) = this.take_permit().await;
                     request.map(|_| Body::empty())
                 } else {
                     request.map(|body| Body::new(WatchedBody::new(body, Arc::clone(&progress))))

@@ -80,7 +80,7 @@ async fn requests_for_another_host_are_refused() {
 }
 
 #[tokio::test]
-async fn clients_that_send_nothing_are_closed_and_keep_nobody_out() {
+async fn clients_that_send_nothing_are_closed_and_block_no_others() {
     let server = listening();
     let address = server.local_address();
     let task = tokio::spawn(server.run(Snapshot::default));
@@ -142,7 +142,7 @@ async fn a_flood_of_connections_without_requests_cuts_off_no_answer() {
 }
 
 #[tokio::test]
-async fn requests_beyond_the_places_wait_and_are_answered() {
+async fn requests_beyond_the_limit_wait_and_are_answered() {
     let (address, task) = slow_server().await;
     let answers = futures_util::future::join_all((0..80).map(|_| get(address, "/"))).await;
     assert!(answers.iter().all(|answer| answer.starts_with("HTTP/1.1 200")));

@@ -13,13 +13,13 @@ use super::render::{Family, Labels, Metrics};
 
 /// A source of lines in each metric of faces: one face, or all on-demand faces of one scheme to other hosts.
 struct LabelledFace<'a> {
-    counts: Counts<'a>,
+    counts: FaceCounts<'a>,
     id: String,
     remote: String,
     local: String,
 }
 
-enum Counts<'a> {
+enum FaceCounts<'a> {
     Face(&'a Face),
     OnDemand(Box<FaceSums>),
 }
@@ -32,31 +32,31 @@ impl LabelledFace<'_> {
 
     fn directions(&self) -> [(&'static str, DirectionSums); 2] {
         let [received, sent] = match &self.counts {
-            Counts::Face(face) => {
+            FaceCounts::Face(face) => {
                 let counters = &face.counters;
                 [
                     DirectionSums::of(counters, |worker| &worker.received),
                     DirectionSums::of(counters, |worker| &worker.sent),
                 ]
             }
-            Counts::OnDemand(sums) => sums.directions,
+            FaceCounts::OnDemand(sums) => sums.directions,
         };
         [("in", received), ("out", sent)]
     }
 }
 
 pub(super) fn faces(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
-    let (strangers, known): (Vec<_>, Vec<_>) =
+    let (unsolicited, known): (Vec<_>, Vec<_>) =
         snapshot.faces.iter().map(AsRef::as_ref).partition(|face| face.is_unsolicited());
     let known = known.into_iter().map(|face: &Face| LabelledFace {
-        counts: Counts::Face(face),
+        counts: FaceCounts::Face(face),
         id: face.id().to_string(),
         remote: face.remote_uri().to_string(),
         local: face.local_uri().to_string(),
     });
-    let strangers = snapshot.gone.with(strangers.into_iter());
-    let together = strangers.into_iter().map(|(scheme, sums)| LabelledFace {
-        counts: Counts::OnDemand(Box::new(sums)),
+    let unsolicited = snapshot.gone.with(unsolicited.into_iter());
+    let together = unsolicited.into_iter().map(|(scheme, sums)| LabelledFace {
+        counts: FaceCounts::OnDemand(Box::new(sums)),
         id: "on-demand".to_owned(),
         remote: scheme,
         local: String::new(),
@@ -86,14 +86,14 @@ pub(super) fn faces(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Resu
         "Packets marked as congested",
         counter,
         |counts| match counts {
-            Counts::Face(face) => face.counters.sum(|worker| worker.congestion_marks.get()),
-            Counts::OnDemand(sums) => sums.congestion_marks,
+            FaceCounts::Face(face) => face.counters.sum(|worker| worker.congestion_marks.get()),
+            FaceCounts::OnDemand(sums) => sums.congestion_marks,
         },
     )?;
     face_family(metrics, &faces, "face_retransmissions", "Link-layer packets retransmitted", counter, |counts| {
         match counts {
-            Counts::Face(face) => face.counters.sum(|worker| worker.retransmissions.get()),
-            Counts::OnDemand(sums) => sums.retransmissions,
+            FaceCounts::Face(face) => face.counters.sum(|worker| worker.retransmissions.get()),
+            FaceCounts::OnDemand(sums) => sums.retransmissions,
         }
     })?;
     let gauge = MetricType::Gauge;
@@ -104,13 +104,13 @@ pub(super) fn faces(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Resu
         "Whether the link is up; for on-demand faces, their number",
         gauge,
         |counts| match counts {
-            Counts::Face(face) => face.is_up().into(),
-            Counts::OnDemand(sums) => sums.faces,
+            FaceCounts::Face(face) => face.is_up().into(),
+            FaceCounts::OnDemand(sums) => sums.faces,
         },
     )?;
     face_family(metrics, &faces, "face_send_queue_bytes", "Bytes waiting to be sent", gauge, |counts| match counts {
-        Counts::Face(face) => face.send_queue_bytes.load(Ordering::Relaxed) as u64,
-        Counts::OnDemand(sums) => sums.send_queue_bytes,
+        FaceCounts::Face(face) => face.send_queue_bytes.load(Ordering::Relaxed) as u64,
+        FaceCounts::OnDemand(sums) => sums.send_queue_bytes,
     })
 }
 
@@ -123,12 +123,12 @@ fn face_drops(family: &mut Family<'_>, face: &LabelledFace<'_>) -> fmt::Result {
         count => family.line(&[id, remote, local, ("layer", layer), ("reason", reason)], count),
     };
     match &face.counts {
-        Counts::Face(face) => {
+        FaceCounts::Face(face) => {
             let counters = &face.counters;
             LinkDrop::ALL.iter().try_for_each(|&reason| line("link", reason.name(), counters.link_drop(reason)))?;
             DropReason::ALL.iter().try_for_each(|&reason| line("engine", reason.name(), counters.engine_drop(reason)))
         }
-        Counts::OnDemand(sums) => {
+        FaceCounts::OnDemand(sums) => {
             sums.link_drops.iter().try_for_each(|(reason, &count)| line("link", reason, count))?;
             sums.engine_drops.iter().try_for_each(|(reason, &count)| line("engine", reason, count))
         }
@@ -159,7 +159,7 @@ fn face_family(
     name: &str,
     help: &str,
     metric_type: MetricType,
-    value: impl Fn(&Counts<'_>) -> u64,
+    value: impl Fn(&FaceCounts<'_>) -> u64,
 ) -> fmt::Result {
     metrics.family(name, help, metric_type, |family| {
         faces.iter().try_for_each(|face| family.line(&face.labels(), value(&face.counts)))

@@ -111,10 +111,10 @@ fn everything_is_there_with_help_and_labels() {
 }
 
 #[test]
-fn strangers_are_shown_together_and_their_sums_never_fall() {
+fn unsolicited_peers_are_summed_and_their_sums_never_fall() {
     let faces = FaceTable::new();
     let uri = |text: &str| text.parse().expect("a FaceUri");
-    let strangers: Vec<_> = (0..1000)
+    let unsolicited: Vec<_> = (0..1000)
         .map(|number| {
             let remote = uri(&format!("udp4://192.0.2.1:{}", 10_000 + number));
             let mut params = FaceParams::new(remote, uri("udp4://192.0.2.2:6363"));
@@ -135,7 +135,7 @@ fn strangers_are_shown_together_and_their_sums_never_fall() {
     has(&text, &format!(r#"namehop_face_frames_total{{{labels},direction="in"}} 1000"#));
     has(&text, &format!(r#"namehop_face_drops_total{{{labels},layer="link",reason="send-queue-full"}} 1000"#));
     has(&text, &format!("namehop_face_up{{{labels}}} 1000.0"));
-    for face in &strangers[..600] {
+    for face in &unsolicited[..600] {
         faces.remove(face.id());
         snapshot.gone.add(face);
     }

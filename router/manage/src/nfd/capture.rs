@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_come_out_as_they_went_in_whatever_the_pieces() {
+    fn frames_are_decoded_unchanged_for_all_piece_sizes() {
         let frame = |number: u64, bytes: usize| CapturedFrame {
             unix_ns: 1_700_000_000_000_000_000 + number,
             face: 256 + number,

@@ -21,7 +21,7 @@ const DROPPED_DATA: u32 = 166;
 const DROPPED_NACKS: u32 = 167;
 const BUSY_US: u32 = 168;
 const RUNNING_US: u32 = 169;
-const PROCESSOR: u32 = 170;
+const CPU: u32 = 170;
 const PIT_ENTRIES: u32 = 171;
 const CS_ENTRIES: u32 = 172;
 const DISPATCH_ENTRIES: u32 = 173;
@@ -59,7 +59,7 @@ impl DatasetItem for WorkerStatus {
             .nni(BUSY_US, microseconds(self.busy))
             .nni(RUNNING_US, microseconds(self.running));
         if let Some(processor) = self.processor {
-            writer.nni(PROCESSOR, processor as u64);
+            writer.nni(CPU, processor as u64);
         }
         writer
             .nni(PIT_ENTRIES, self.pit_entries)
@@ -91,7 +91,7 @@ impl DatasetItem for WorkerStatus {
             },
             busy: Duration::from_micros(fields.required_number(BUSY_US, "busy time")?),
             running: Duration::from_micros(fields.required_number(RUNNING_US, "running time")?),
-            processor: fields.number(PROCESSOR)?.and_then(|processor| usize::try_from(processor).ok()),
+            processor: fields.number(CPU)?.and_then(|processor| usize::try_from(processor).ok()),
             pit_entries: fields.required_number(PIT_ENTRIES, "PIT entries")?,
             cs_entries: fields.required_number(CS_ENTRIES, "CS entries")?,
             dispatch_entries: fields.required_number(DISPATCH_ENTRIES, "dispatch entries")?,
@@ -134,7 +134,7 @@ mod tests {
             sent_frames: number + 2,
             steered_faces: number + 3,
         };
-        let with_processor = WorkerStatus {
+        let with_cpu = WorkerStatus {
             packets: 1,
             handover,
             busy: Duration::from_micros(8),
@@ -145,8 +145,8 @@ mod tests {
             dispatch_entries: 13,
             queues: vec![queue(14), queue(17)],
         };
-        let without = WorkerStatus { processor: None, queues: Vec::new(), ..with_processor.clone() };
-        let statuses = [with_processor, without];
+        let without = WorkerStatus { processor: None, queues: Vec::new(), ..with_cpu.clone() };
+        let statuses = [with_cpu, without];
         assert_eq!(decode_items::<WorkerStatus>(&encode_items(statuses.clone())), Ok(statuses.to_vec()));
     }
 }

@@ -27,7 +27,7 @@ const MAX_WITHDRAWALS: u32 = 8;
 
 /// Limits of a destination.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct AnnouncerLimits {
     /// Maximum number of prefixes; further ones are not announced.
     pub(super) max_prefixes: usize,
     /// Maximum number of unanswered commands.
@@ -53,7 +53,7 @@ pub(super) struct PrefixCounts {
 
 /// The last command that was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(super) struct FailedCommand {
     pub(super) prefix: Name,
     pub(super) outcome: Outcome,
     pub(super) at_ms: u64,
@@ -100,7 +100,7 @@ struct UnderWay {
 /// The prefixes of one destination.
 #[derive(Debug)]
 pub(super) struct Announcer {
-    limits: Limits,
+    limits: AnnouncerLimits,
     is_available: bool,
     entries: HashMap<Name, Entry>,
     agenda: BTreeMap<Due, Name>,
@@ -112,7 +112,7 @@ pub(super) struct Announcer {
     /// Time to which `allowance` refers.
     allowance_at_ms: u64,
     counters: ReadvertiseCounters,
-    last_failure: Option<Failure>,
+    last_failure: Option<FailedCommand>,
     /// Wanted prefixes beyond the limit.
     left_out: HashSet<Name>,
     /// True if `left_out` may hold prefixes for which [`take_room_for_more`](Self::take_room_for_more) has not reported
@@ -122,7 +122,7 @@ pub(super) struct Announcer {
 }
 
 impl Announcer {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: AnnouncerLimits) -> Self {
         Announcer {
             limits,
             is_available: false,
@@ -145,7 +145,7 @@ impl Announcer {
     }
 
     /// Returns the last command that failed.
-    pub(super) fn last_failure(&self) -> Option<&Failure> {
+    pub(super) fn last_failure(&self) -> Option<&FailedCommand> {
         self.last_failure.as_ref()
     }
 
@@ -287,7 +287,7 @@ impl Announcer {
             Outcome::TimedOut => self.counters.timed_out += 1,
         }
         if outcome != Outcome::Accepted {
-            self.last_failure = Some(Failure { prefix: prefix.clone(), outcome, at_ms: now_ms });
+            self.last_failure = Some(FailedCommand { prefix: prefix.clone(), outcome, at_ms: now_ms });
         }
         let refresh_ms = self.spread(self.limits.refresh_ms);
         let pause_ms = self.entries.get(prefix.value()).map_or(0, |entry| pause_ms(outcome, entry.failures));

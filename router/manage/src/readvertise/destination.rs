@@ -8,7 +8,7 @@ use namehop_wire::lp::{self, LpHeader, PitToken};
 use namehop_wire::security::{DigestSigner, Signer, next_signature_time_ms, unix_time_ms};
 use namehop_wire::{Data, Name, NameRef};
 
-use super::announcer::{Announcer, Limits, Outcome, PrefixCounts, RibCommand};
+use super::announcer::{Announcer, AnnouncerLimits, Outcome, PrefixCounts, RibCommand};
 use super::command::{self, RegistrationFields};
 use super::signing::SigningIdentity;
 use crate::nfd::names::{self, module};
@@ -86,7 +86,7 @@ pub struct Destination {
 impl Destination {
     /// Creates the destination for a routing daemon on this host.
     pub fn daemon(settings: DaemonSettings) -> Self {
-        let limits = Limits {
+        let limits = AnnouncerLimits {
             max_prefixes: MAX_PREFIXES,
             window: DAEMON_WINDOW,
             refresh_ms: DAEMON_REFRESH.as_millis() as u64,
@@ -111,7 +111,7 @@ impl Destination {
     /// Creates the destination for a gateway.
     pub fn gateway(settings: GatewaySettings) -> Self {
         let refresh_ms = u64::try_from(settings.refresh.as_millis()).unwrap_or(u64::MAX / 100);
-        let limits = Limits {
+        let limits = AnnouncerLimits {
             max_prefixes: 1,
             // Forwarders refuse a command with an earlier signature time than the last one, and networks reorder
             // packets.

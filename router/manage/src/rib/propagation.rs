@@ -33,7 +33,7 @@ impl Rib {
         self.entries = self.entries + usize::from(after.exists) - usize::from(before.exists);
 
         let after_readvertised = changes.readvertised_costs(self.routes_view(node));
-        let mut report = Report { rib: self, node, name: Vec::new(), changes };
+        let mut report = ChangeReport { rib: self, node, name: Vec::new(), changes };
         if before_readvertised != after_readvertised {
             report.readvertised_costs(before_readvertised, after_readvertised);
         }
@@ -136,14 +136,14 @@ struct Effective {
 }
 
 /// Reports changes at and below one node.
-struct Report<'a, C> {
+struct ChangeReport<'a, C> {
     rib: &'a Rib,
     node: NodeIndex,
     name: Vec<u8>,
     changes: &'a mut C,
 }
 
-impl<C: FibChanges> Report<'_, C> {
+impl<C: FibChanges> ChangeReport<'_, C> {
     fn readvertised_costs(&mut self, before: ReadvertisedCosts, after: ReadvertisedCosts) {
         self.rib.tree.name_value(self.node, &mut self.name);
         let Ok(name) = NameRef::from_value(&self.name) else { return };

@@ -259,8 +259,8 @@ impl NameTree {
         let mut path = [NO_NODE; FREE as usize];
         let depth = self.depth(node) as usize;
         let mut current = node;
-        for place in path[..depth].iter_mut().rev() {
-            *place = current;
+        for step in path[..depth].iter_mut().rev() {
+            *step = current;
             current = self.parent(current);
         }
         value.clear();

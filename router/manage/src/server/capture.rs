@@ -125,12 +125,12 @@ impl<C: ControlPlane> Management<C> {
 
     /// Returns the stream from the requested offset, as much as fits.
     async fn take_captured(&self, parameters: ControlParameters) -> ControlResponse {
-        let place = parameters.count.unwrap_or(0);
+        let position = parameters.count.unwrap_or(0);
         let (number, is_at_end) = match &mut self.captures.borrow_mut().running {
             None => return no_capture(),
             Some(running) => {
                 running.taken_ms = self.now_ms();
-                (running.number, place == running.end())
+                (running.number, position == running.end())
             }
         };
         let (mut frames, mut lost) = (Vec::new(), 0);
@@ -154,9 +154,9 @@ impl<C: ControlPlane> Management<C> {
             return no_capture();
         };
         if !frames.is_empty() || lost > 0 {
-            running.append(place, frames, lost);
+            running.append(position, frames, lost);
         }
-        let from = place.checked_sub(running.begin).and_then(|from| usize::try_from(from).ok());
+        let from = position.checked_sub(running.begin).and_then(|from| usize::try_from(from).ok());
         let Some(rest) = from.and_then(|from| running.part.get(from..)) else {
             return bad_request(format!(
                 "Count must be an offset in the stream, now from {} to {}",

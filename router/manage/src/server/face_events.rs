@@ -24,7 +24,7 @@ const KEPT_EVENTS: usize = 1024;
 const MAX_WAITING: usize = 1024;
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingInterest {
     /// The requested number; `None` = the next event.
     sequence: Option<u64>,
     token: PitToken,
@@ -38,7 +38,7 @@ pub(super) struct FaceEvents {
     kept: VecDeque<Vec<u8>>,
     count: u64,
     newest_at: Option<Instant>,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingInterest>,
 }
 
 impl FaceEvents {
@@ -63,7 +63,7 @@ impl FaceEvents {
         self.newest_at = Some(Instant::now());
     }
 
-    fn wait(&mut self, waiting: Waiting) {
+    fn wait(&mut self, waiting: WaitingInterest) {
         let now = Instant::now();
         self.waiting.retain(|other| other.until > now);
         if self.waiting.len() == MAX_WAITING {
@@ -157,7 +157,7 @@ impl<C: ControlPlane> Management<C> {
                 // clock.
                 let lifetime_ms = interest.lifetime_or_default_ms().min(86_400_000);
                 let until = Instant::now() + Duration::from_millis(lifetime_ms);
-                events.wait(Waiting { sequence, token: request.token, until });
+                events.wait(WaitingInterest { sequence, token: request.token, until });
             }
         }
     }

@@ -55,27 +55,27 @@ pub(super) fn face_status(face: &Face) -> FaceStatus {
 
 /// Returns the properties of a face for the response to a command. Optional ones are included only if the command had
 /// them, because some clients do not know the others.
-fn properties(face: &Face, asked: &ControlParameters) -> ControlParameters {
+fn properties(face: &Face, requested: &ControlParameters) -> ControlParameters {
     ControlParameters {
         face_id: Some(face.id().0.into()),
         flags: Some(face.flags().0),
         face_persistency: Some(face.persistency().code()),
-        base_congestion_marking_interval_ns: asked
+        base_congestion_marking_interval_ns: requested
             .base_congestion_marking_interval_ns
             .map(|_| face.base_congestion_marking_interval_ns()),
-        default_congestion_threshold_bytes: asked
+        default_congestion_threshold_bytes: requested
             .default_congestion_threshold_bytes
             .map(|_| face.default_congestion_threshold_bytes()),
-        mtu_bytes: asked.mtu_bytes.map(|_| face.mtu_bytes() as u64),
+        mtu_bytes: requested.mtu_bytes.map(|_| face.mtu_bytes() as u64),
         ..ControlParameters::default()
     }
 }
 
-fn properties_with_uris(face: &Face, asked: &ControlParameters) -> ControlParameters {
+fn properties_with_uris(face: &Face, requested: &ControlParameters) -> ControlParameters {
     ControlParameters {
         uri: Some(face.remote_uri().to_string()),
         local_uri: Some(face.local_uri().to_string()),
-        ..properties(face, asked)
+        ..properties(face, requested)
     }
 }
 
@@ -156,15 +156,15 @@ fn check_creation(uri: &FaceUri, local_uri: Option<&FaceUri>, update: &FaceUpdat
 }
 
 /// Returns the rejected properties with the requested values.
-fn refused(rejected: &RejectedProperties, asked: &ControlParameters) -> ControlParameters {
+fn refused(rejected: &RejectedProperties, requested: &ControlParameters) -> ControlParameters {
     ControlParameters {
-        face_persistency: asked.face_persistency.filter(|_| rejected.persistency),
-        flags: asked.flags.filter(|_| rejected.flags),
-        mask: asked.mask.filter(|_| rejected.flags),
-        base_congestion_marking_interval_ns: asked
+        face_persistency: requested.face_persistency.filter(|_| rejected.persistency),
+        flags: requested.flags.filter(|_| rejected.flags),
+        mask: requested.mask.filter(|_| rejected.flags),
+        base_congestion_marking_interval_ns: requested
             .base_congestion_marking_interval_ns
             .filter(|_| rejected.base_congestion_marking_interval),
-        mtu_bytes: asked.mtu_bytes.filter(|_| rejected.mtu),
+        mtu_bytes: requested.mtu_bytes.filter(|_| rejected.mtu),
         ..ControlParameters::default()
     }
 }

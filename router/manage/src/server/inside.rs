@@ -32,19 +32,19 @@ pub struct RouterEnds;
 
 /// Position at which a walk over a table with possibly millions of entries continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlaceInTable {
+pub enum TableCursor {
     /// In the FIB. Prefixes that are present during the whole walk are shown at least once.
     Fib(FibCursor),
     /// In the RIB.
     Rib(Cursor),
 }
 
-impl PlaceInTable {
+impl TableCursor {
     /// Returns the position as a number, for clients of the API; `None` where the cursor has none.
     pub fn number(self) -> Option<u64> {
         match self {
-            PlaceInTable::Fib(cursor) => cursor.number(),
-            PlaceInTable::Rib(cursor) => cursor.number(),
+            TableCursor::Fib(cursor) => cursor.number(),
+            TableCursor::Rib(cursor) => cursor.number(),
         }
     }
 }
@@ -65,9 +65,9 @@ enum Question {
         reply: oneshot::Sender<Vec<u8>>,
     },
     Portion {
-        from: PlaceInTable,
+        from: TableCursor,
         portion: usize,
-        reply: oneshot::Sender<(Vec<u8>, Option<PlaceInTable>)>,
+        reply: oneshot::Sender<(Vec<u8>, Option<TableCursor>)>,
     },
     RemoteUris {
         faces: Vec<u64>,
@@ -82,7 +82,7 @@ pub struct Inside {
 }
 
 impl Inside {
-    async fn ask<R>(&self, question: impl FnOnce(oneshot::Sender<R>) -> Question) -> Result<R, RouterEnds> {
+    async fn send<R>(&self, question: impl FnOnce(oneshot::Sender<R>) -> Question) -> Result<R, RouterEnds> {
         let (reply, answer) = oneshot::channel();
         self.questions.send(question(reply)).await.map_err(|_| RouterEnds)?;
         answer.await.map_err(|_| RouterEnds)
@@ -101,7 +101,7 @@ impl Inside {
         file: Vec<u8>,
     ) -> Result<ControlResponse, RouterEnds> {
         let parameters = Box::new(parameters);
-        self.ask(|reply| Question::Command { module, verb, parameters, file, reply }).await
+        self.send(|reply| Question::Command { module, verb, parameters, file, reply }).await
     }
 
     /// Returns the encoded content of a dataset that is built as a whole; empty for any other dataset.
@@ -109,7 +109,7 @@ impl Inside {
     /// # Errors
     /// When the router shuts down.
     pub async fn dataset(&self, module: &'static str, verb: &'static str) -> Result<Vec<u8>, RouterEnds> {
-        self.ask(|reply| Question::Dataset { module, verb, filter: Box::default(), reply }).await
+        self.send(|reply| Question::Dataset { module, verb, filter: Box::default(), reply }).await
     }
 
     /// Returns the encoded status of the faces that match a filter, as in `faces/query`.
@@ -118,7 +118,7 @@ impl Inside {
     /// When the router shuts down.
     pub async fn faces(&self, filter: FaceQueryFilter) -> Result<Vec<u8>, RouterEnds> {
         let filter = Box::new(filter);
-        self.ask(|reply| Question::Dataset { module: module::FACES, verb: "query", filter, reply }).await
+        self.send(|reply| Question::Dataset { module: module::FACES, verb: "query", filter, reply }).await
     }
 
     /// Returns about `portion` more entries of a table, encoded as in its dataset, and the position to continue from;
@@ -128,10 +128,10 @@ impl Inside {
     /// When the router shuts down.
     pub async fn portion(
         &self,
-        from: PlaceInTable,
+        from: TableCursor,
         portion: usize,
-    ) -> Result<(Vec<u8>, Option<PlaceInTable>), RouterEnds> {
-        self.ask(|reply| Question::Portion { from, portion, reply }).await
+    ) -> Result<(Vec<u8>, Option<TableCursor>), RouterEnds> {
+        self.send(|reply| Question::Portion { from, portion, reply }).await
     }
 
     /// Returns the remote URI of each of these faces that exists, by face id.
@@ -139,7 +139,7 @@ impl Inside {
     /// # Errors
     /// When the router shuts down.
     pub async fn remote_uris(&self, faces: Vec<u64>) -> Result<HashMap<u64, String>, RouterEnds> {
-        self.ask(|reply| Question::RemoteUris { faces, reply }).await
+        self.send(|reply| Question::RemoteUris { faces, reply }).await
     }
 }
 
@@ -176,8 +176,8 @@ impl<C: ControlPlane> Management<C> {
             Question::Portion { from, portion, reply } => {
                 let mut content = Vec::new();
                 let next = match from {
-                    PlaceInTable::Fib(from) => self.read_fib(from, portion, &mut content).map(PlaceInTable::Fib),
-                    PlaceInTable::Rib(from) => self.read_rib(from, portion, &mut content).map(PlaceInTable::Rib),
+                    TableCursor::Fib(from) => self.read_fib(from, portion, &mut content).map(TableCursor::Fib),
+                    TableCursor::Rib(from) => self.read_rib(from, portion, &mut content).map(TableCursor::Rib),
                 };
                 let _ = reply.send((content, next));
             }

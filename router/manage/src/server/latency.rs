@@ -105,8 +105,8 @@ impl LatencyCounts {
     fn add(&mut self, other: &LatencyCounts) {
         for &(time_ns, count) in &other.0 {
             match self.0.binary_search_by_key(&time_ns, |&(time_ns, _)| time_ns) {
-                Ok(place) => self.0[place].1 = self.0[place].1.saturating_add(count),
-                Err(place) => self.0.insert(place, (time_ns, count)),
+                Ok(index) => self.0[index].1 = self.0[index].1.saturating_add(count),
+                Err(index) => self.0.insert(index, (time_ns, count)),
             }
         }
     }
@@ -114,7 +114,7 @@ impl LatencyCounts {
     fn since(&self, earlier: &LatencyCounts) -> LatencyCounts {
         let before = |time_ns| earlier.0.binary_search_by_key(&time_ns, |&(time_ns, _)| time_ns);
         let more = self.0.iter().map(|&(time_ns, count)| {
-            let counted = before(time_ns).map_or(0, |place| earlier.0[place].1);
+            let counted = before(time_ns).map_or(0, |index| earlier.0[index].1);
             (time_ns, count.saturating_sub(counted))
         });
         LatencyCounts(more.filter(|&(_, count)| count > 0).collect())

@@ -48,7 +48,7 @@ pub use control_plane::{
     ControlPlane, DispatchEntry, DispatchError, EngineStatus, HandoverCounters, NotSaved, QueueStatus, StateChange,
     WorkerStatus,
 };
-pub use inside::{Inside, PlaceInTable, RouterEnds};
+pub use inside::{Inside, RouterEnds, TableCursor};
 pub use latency::{LatencyCounts, LatencyStatus};
 pub use learned_routes::AnnouncementError;
 pub use power::{PowerPart, PowerStatus};

@@ -210,12 +210,12 @@ fn the_router_as_a_whole() {
         power: Some(&power),
         cs_disk: Some(disk),
     };
-    let told = as_json(StatusView::new(status, Some(own)));
-    assert_eq!(told["cs_disk"]["stalls"], json!(3));
+    let view = as_json(StatusView::new(status, Some(own)));
+    assert_eq!(view["cs_disk"]["stalls"], json!(3));
     let parts = json!([{"name": "cpu", "watts": 1.5, "joules": 0.25}]);
     let estimate =
         json!({"source": "estimated", "server": "rack-3", "watts": 1.5, "nanojoules_per_packet": null, "parts": parts});
-    assert_eq!(told["power"], estimate);
+    assert_eq!(view["power"], estimate);
     assert_eq!(as_json(PowerView::from(&PowerStatus { estimated_with: None, ..power }))["source"], json!("measured"));
     let commands = json!({"announced": 4, "withdrawn": 1, "refused": 2, "nack": 0, "timed_out": 0});
     let daemon = json!({
@@ -224,16 +224,16 @@ fn the_router_as_a_whole() {
         "left_out_prefixes": 0, "commands": commands,
         "last_error": {"prefix": "/a", "reason": "403 no", "age_s": 1.5},
     });
-    assert_eq!(told["readvertise"], json!([daemon]));
+    assert_eq!(view["readvertise"], json!([daemon]));
     let worker = json!({
         "processor": null, "busy_share": 0.25, "packets": 9, "pit_entries": 0, "cs_entries": 0,
         "dispatch_entries": 0, "handed_in": 0,
         "handed_out": 3, "congestion_marks": 0, "dropped_interests": 0, "dropped_data": 1, "dropped_nacks": 0,
         "queues": [{"port": "dev://eth1", "queue": 0, "received_frames": 7, "sent_frames": 0, "steered_faces": 0}],
     });
-    assert_eq!(told["workers"], json!([worker]));
-    assert_eq!(told["drops"], json!({"engine": {}, "link": {"link-down": 5}}));
+    assert_eq!(view["workers"], json!([worker]));
+    assert_eq!(view["drops"], json!({"engine": {}, "link": {"link-down": 5}}));
     let of_face = json!([{"face_id": 300, "layer": "link", "reason": "link-down", "count": 2}]);
-    assert_eq!(told["face_drops"], of_face);
-    assert_eq!(told["start_time_unix_ms"], json!(1_000));
+    assert_eq!(view["face_drops"], of_face);
+    assert_eq!(view["start_time_unix_ms"], json!(1_000));
 }

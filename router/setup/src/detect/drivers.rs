@@ -77,10 +77,10 @@ impl DpdkDrivers {
 /// Returns the driver folder of the newest DPDK: `dpdk/pmds-VERSION` beside other libraries.
 fn plugin_folder(system: &System) -> Option<String> {
     let below = |folder: &str| {
-        let mut places = vec![folder.to_owned()];
+        let mut folders = vec![folder.to_owned()];
         let architectures = system.names(folder).into_iter().filter(|name| name.ends_with("-linux-gnu"));
-        places.extend(architectures.map(|name| format!("{folder}/{name}")));
-        places
+        folders.extend(architectures.map(|name| format!("{folder}/{name}")));
+        folders
     };
     let mut folders: Vec<String> = LIBRARIES
         .iter()

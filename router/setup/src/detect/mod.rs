@@ -1,19 +1,19 @@
 //! Detects the properties of a host from its `/proc`, `/sys` and `/etc`, without changing anything.
 
+mod cpus;
 mod drivers;
 mod huge_pages;
 mod nics;
-mod processors;
 mod routes;
 mod service;
 mod vfio;
 
 use serde::Serialize;
 
+pub use cpus::{Cpu, Cpus};
 pub use drivers::{DpdkDriver, DpdkDrivers};
 pub use huge_pages::{HugePagePool, HugePages, NodePool};
-pub use nics::{Nic, Use};
-pub use processors::{Processor, Processors};
+pub use nics::{Nic, NicUse};
 pub use service::Service;
 pub use vfio::{ModuleState, Vfio};
 
@@ -35,7 +35,7 @@ pub struct Machine {
     /// Huge pages.
     pub huge_pages: HugePages,
     /// CPUs.
-    pub processors: Processors,
+    pub processors: Cpus,
     /// Requirements for driving a network card from a program.
     pub vfio: Vfio,
     /// Folder of DPDK's drivers; `None` if DPDK is not installed.
@@ -64,7 +64,7 @@ impl Machine {
             memory_bytes: huge_pages::meminfo_bytes(&meminfo, "MemTotal"),
             available_bytes: huge_pages::meminfo_bytes(&meminfo, "MemAvailable"),
             huge_pages: HugePages::read(system, &meminfo),
-            processors: Processors::read(system),
+            processors: Cpus::read(system),
             vfio: Vfio::read(system),
             nics: nics::read(system, &drivers, ssh_connection),
             dpdk_drivers: drivers.folder,

@@ -15,7 +15,7 @@ const BRIDGE_CLASS: u32 = 0x06;
 /// A reason to leave a card to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Use {
+pub enum NicUse {
     /// The default route uses it.
     DefaultRoute,
     /// An SSH session uses it.
@@ -48,7 +48,7 @@ pub struct Nic {
     /// The driver of the installed DPDK for the card.
     pub dpdk_driver: Option<DpdkDriver>,
     /// Reasons to leave the card to the kernel.
-    pub uses: Vec<Use>,
+    pub uses: Vec<NicUse>,
 }
 
 impl Nic {
@@ -85,7 +85,7 @@ fn read_one(system: &System, address: String, drivers: &DpdkDrivers, needed: &Ne
         |file: &str| -> Option<i64> { system.number(&format!("/sys/class/net/{}/{file}", interfaces.first()?)) };
     let iommu_group = system.link_name(&format!("{folder}/iommu_group")).and_then(|group| group.parse().ok());
     let is_in = |names: &[String]| interfaces.iter().any(|name| names.contains(name));
-    let uses = [(Use::DefaultRoute, &needed.default_route), (Use::SshSession, &needed.session)];
+    let uses = [(NicUse::DefaultRoute, &needed.default_route), (NicUse::SshSession, &needed.session)];
     Some(Nic {
         vendor,
         device,

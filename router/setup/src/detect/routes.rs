@@ -109,8 +109,8 @@ fn hex_address(text: &str) -> Option<IpAddr> {
         return hex_v4(text).map(IpAddr::V4);
     }
     let mut bytes = [0; 16];
-    for (place, part) in bytes.chunks_exact_mut(4).zip(0..4) {
-        place.copy_from_slice(&u32::from_str_radix(&text[part * 8..][..8], 16).ok()?.to_ne_bytes());
+    for (target, part) in bytes.chunks_exact_mut(4).zip(0..4) {
+        target.copy_from_slice(&u32::from_str_radix(&text[part * 8..][..8], 16).ok()?.to_ne_bytes());
     }
     Some(Ipv6Addr::from(bytes).to_canonical())
 }

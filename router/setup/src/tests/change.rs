@@ -1,19 +1,19 @@
 //! Tests that changes are applied, recorded and undone exactly.
 
 use super::tree::{Tree, is_below};
-use crate::plan::{MemoryWish, Wishes};
+use crate::plan::{HugePageRequest, SetupRequest};
 use crate::state::StateFile;
-use crate::step::{Before, Change};
+use crate::step::{Before, HostChange};
 use crate::{Outcome, apply, undo};
 
 const PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
 const SYSCTL: &str = "/etc/sysctl.d/60-namehop.conf";
 
-fn wishes(mebibytes: u64) -> Wishes {
-    Wishes { memory: MemoryWish::Bytes(mebibytes << 20), ..Wishes::default() }
+fn wishes(mebibytes: u64) -> SetupRequest {
+    SetupRequest { memory: HugePageRequest::Bytes(mebibytes << 20), ..SetupRequest::default() }
 }
 
-fn do_it(tree: &Tree, wishes: &Wishes) -> Vec<Outcome> {
+fn do_it(tree: &Tree, wishes: &SetupRequest) -> Vec<Outcome> {
     let plan = tree.plan(wishes);
     let mut outcomes = Vec::new();
     let mut state = StateFile::open(&tree.system()).expect("opened");
@@ -48,7 +48,7 @@ fn what_was_done_is_not_planned_again_and_is_undone_exactly() {
     assert_eq!(StateFile::read(&tree.system()).expect("read").len(), 2);
     let outcomes = take_back(&tree);
     assert!(outcomes.iter().all(|outcome| outcome.error.is_none() && outcome.remark.is_none()), "{outcomes:?}");
-    assert!(matches!(outcomes[0].change, Change::WriteFile { .. }), "changes are undone last first");
+    assert!(matches!(outcomes[0].change, HostChange::WriteFile { .. }), "changes are undone last first");
     assert_eq!(contents(&tree), before);
     assert!(!tree.path(StateFile::PATH).exists());
     assert!(take_back(&tree).is_empty());
@@ -82,7 +82,7 @@ fn what_others_have_changed_since_is_theirs() {
 #[test]
 fn a_program_that_is_killed_halfway_leaves_a_record() {
     let tree = Tree::new(16);
-    let change = Change::HugePages { page_bytes: 2 << 20, pages: 9 };
+    let change = HostChange::HugePages { page_bytes: 2 << 20, pages: 9 };
     let mut state = StateFile::open(&tree.system()).expect("opened");
     assert!(StateFile::open(&tree.system()).is_err(), "a second setup is refused while one runs");
     state.note(change, Before::HugePages { pages: 0 }).expect("saved");
@@ -104,7 +104,7 @@ fn a_program_that_is_killed_halfway_leaves_a_record() {
 #[test]
 fn a_file_that_was_not_finished_goes() {
     let tree = Tree::new(16);
-    let change = Change::WriteFile { path: SYSCTL.to_owned(), text: "vm.nr_hugepages = 9\n".to_owned() };
+    let change = HostChange::WriteFile { path: SYSCTL.to_owned(), text: "vm.nr_hugepages = 9\n".to_owned() };
     let mut state = StateFile::open(&tree.system()).expect("opened");
     state.note(change, Before::File { text: None }).expect("saved");
     drop(state);
@@ -119,13 +119,13 @@ fn a_file_that_was_not_finished_goes() {
 }
 
 #[test]
-fn fewer_pages_than_asked_for_are_own_and_so_are_all_after_a_restart() {
+fn partly_reserved_pages_are_own_and_so_are_all_after_a_restart() {
     let tree = Tree::new(16);
-    let change = Change::HugePages { page_bytes: 2 << 20, pages: 9 };
+    let change = HostChange::HugePages { page_bytes: 2 << 20, pages: 9 };
     for (now, left) in [("4", "0"), ("9", "0"), ("5", "5")] {
         let mut state = StateFile::open(&tree.system()).expect("opened");
         state.note(change.clone(), Before::HugePages { pages: 0 }).expect("saved");
-        state.note_made(Change::HugePages { page_bytes: 2 << 20, pages: 4 }).expect("saved");
+        state.note_made(HostChange::HugePages { page_bytes: 2 << 20, pages: 4 }).expect("saved");
         drop(state);
         tree.file(PAGES, now);
         take_back(&tree);
@@ -163,9 +163,9 @@ fn a_card_in_use_stays_and_so_does_the_module() {
     tree.file(&format!("/sys/bus/pci/devices/{address}/driver_override"), "vfio-pci\n");
     tree.link("/proc/77/fd/3", "/dev/vfio/7").file("/proc/77/comm", "forwarder\n");
     let mut state = StateFile::open(&tree.system()).expect("opened");
-    let load = Change::LoadModule { module: "vfio-pci".to_owned() };
+    let load = HostChange::LoadModule { module: "vfio-pci".to_owned() };
     state.note(load, Before::Module { was_loaded: false }).expect("saved");
-    let bind = Change::BindNic { address: address.to_owned() };
+    let bind = HostChange::BindNic { address: address.to_owned() };
     state.note(bind, Before::Nic { driver: Some("e1000e".to_owned()), driver_override: None }).expect("saved");
     drop(state);
     let errors: Vec<String> = take_back(&tree).into_iter().filter_map(|outcome| outcome.error).collect();

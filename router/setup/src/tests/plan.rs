@@ -1,10 +1,10 @@
 //! Tests of the detected properties and of the plans for them.
 
 use super::tree::{E1000E, MLX5, Tree, VMXNET3};
-use crate::detect::{Machine, ModuleState, Use};
+use crate::detect::{Machine, ModuleState, NicUse};
 use crate::findings;
-use crate::plan::{MemoryWish, Wishes};
-use crate::step::Change;
+use crate::plan::{HugePageRequest, SetupRequest};
+use crate::step::HostChange;
 
 const FIRST: &str = "0000:03:00.0";
 const SECOND: &str = "0000:04:00.0";
@@ -16,29 +16,29 @@ fn server() -> Tree {
     tree
 }
 
-fn memory(bytes: u64) -> Wishes {
-    Wishes { memory: MemoryWish::Bytes(bytes), ..Wishes::default() }
+fn memory(bytes: u64) -> SetupRequest {
+    SetupRequest { memory: HugePageRequest::Bytes(bytes), ..SetupRequest::default() }
 }
 
-fn nics(names: &[&str]) -> Wishes {
+fn nics(names: &[&str]) -> SetupRequest {
     let nics = names.iter().map(|&name| name.to_owned()).collect();
-    Wishes { memory: MemoryWish::Unchanged, nics, ..Wishes::default() }
+    SetupRequest { memory: HugePageRequest::Unchanged, nics, ..SetupRequest::default() }
 }
 
-fn changes(tree: &Tree, wishes: &Wishes) -> Vec<String> {
+fn changes(tree: &Tree, wishes: &SetupRequest) -> Vec<String> {
     let plan = tree.plan(wishes);
     assert_eq!(plan.obstacles, Vec::<String>::new());
     plan.steps.iter().map(|step| step.change.to_string()).collect()
 }
 
-fn obstacle(tree: &Tree, wishes: &Wishes) -> String {
+fn obstacle(tree: &Tree, wishes: &SetupRequest) -> String {
     let plan = tree.plan(wishes);
     assert_eq!(plan.obstacles.len(), 1, "{plan:?}");
     plan.obstacles[0].clone()
 }
 
 #[test]
-fn a_computer_is_described() {
+fn a_host_is_described() {
     let tree = server();
     tree.file("/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "3");
     tree.file("/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "4");
@@ -56,7 +56,7 @@ fn a_computer_is_described() {
     assert_eq!((processors.isolated.as_slice(), processors.online[2].node), ([3].as_slice(), Some(0)));
     assert_eq!((machine.vfio.module, machine.vfio.iommu_groups), (ModuleState::Available, 2));
     let [first, second] = machine.nics.as_slice() else { panic!("{:?}", machine.nics) };
-    assert_eq!((first.uses.as_slice(), second.uses.as_slice()), ([Use::DefaultRoute].as_slice(), [].as_slice()));
+    assert_eq!((first.uses.as_slice(), second.uses.as_slice()), ([NicUse::DefaultRoute].as_slice(), [].as_slice()));
     assert_eq!((second.speed_mbps, second.has_link, second.node), (Some(10_000), Some(true), None));
     assert_eq!(
         second.dpdk_driver.as_ref().map(|driver| driver.name.as_str()),
@@ -81,26 +81,27 @@ fn cards_that_carry_a_session_or_the_default_route_are_known_through_what_lies_a
     );
     tree.file("/proc/net/ipv6_route", &route).file("/proc/net/route", "");
     tree.file("/sys/class/net/bond0.7/lower_bond0/x", "").file("/sys/class/net/bond0/lower_eth1/x", "");
-    let uses =
-        |ssh| -> Vec<Vec<Use>> { Machine::detect(&tree.system(), ssh).nics.into_iter().map(|nic| nic.uses).collect() };
-    assert_eq!(uses(None), [vec![], vec![Use::DefaultRoute]]);
+    let uses = |ssh| -> Vec<Vec<NicUse>> {
+        Machine::detect(&tree.system(), ssh).nics.into_iter().map(|nic| nic.uses).collect()
+    };
+    assert_eq!(uses(None), [vec![], vec![NicUse::DefaultRoute]]);
 
     // eth1 leads to 192.0.2.0/24, eth0 to all other addresses.
     let routes = "Iface Destination Gateway Flags RefCnt Use Metric Mask\neth0 00000000 01 0003 0 0 0 00000000\n\
                   eth1 000200C0 00000000 0001 0 0 0 00FFFFFF\neth1 0000000A 00000000 0000 0 0 0 000000FF\nnonsense\n";
     tree.file("/proc/net/route", routes).file("/proc/net/ipv6_route", "");
-    assert_eq!(uses(Some("192.0.2.9 50000 192.0.2.1 22")), [vec![Use::DefaultRoute], vec![Use::SshSession]]);
-    assert_eq!(uses(Some("10.1.1.1 50000 10.0.0.1 22")), [vec![Use::DefaultRoute, Use::SshSession], vec![]]);
-    assert_eq!(uses(Some("nonsense")), [vec![Use::DefaultRoute], vec![]]);
+    assert_eq!(uses(Some("192.0.2.9 50000 192.0.2.1 22")), [vec![NicUse::DefaultRoute], vec![NicUse::SshSession]]);
+    assert_eq!(uses(Some("10.1.1.1 50000 10.0.0.1 22")), [vec![NicUse::DefaultRoute, NicUse::SshSession], vec![]]);
+    assert_eq!(uses(Some("nonsense")), [vec![NicUse::DefaultRoute], vec![]]);
     // sudo hides the variable, but the kernel lists the connection: 192.0.2.1:22 from 192.0.2.9, also as IPv6.
     let tcp =
         "sl local_address rem_address st\n 0: 010200C0:0016 090200C0:C350 01\n 1: 010200C0:0050 0A00000A:C350 01\n";
     tree.file("/proc/net/tcp", tcp);
-    assert_eq!(uses(None), [vec![Use::DefaultRoute], vec![Use::SshSession]]);
+    assert_eq!(uses(None), [vec![NicUse::DefaultRoute], vec![NicUse::SshSession]]);
     let mapped = "0000000000000000FFFF0000090200C0:C350";
     tree.file("/proc/net/tcp", "")
         .file("/proc/net/tcp6", &format!("sl\n 0: {mapped}:x\n 0: {}:0016 {mapped} 01\n", "0".repeat(32)));
-    assert_eq!(uses(None), [vec![Use::DefaultRoute], vec![Use::SshSession]]);
+    assert_eq!(uses(None), [vec![NicUse::DefaultRoute], vec![NicUse::SshSession]]);
 }
 
 #[test]
@@ -108,9 +109,9 @@ fn huge_pages_are_planned_with_their_file() {
     let pool = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
     let tree = server();
     let sysctl = "write the file /etc/sysctl.d/60-namehop.conf".to_owned();
-    assert_eq!(changes(&tree, &Wishes::default()), [format!("write 512 to {pool}"), sysctl.clone()]);
+    assert_eq!(changes(&tree, &SetupRequest::default()), [format!("write 512 to {pool}"), sysctl.clone()]);
     assert_eq!(
-        changes(&Tree::new(2), &Wishes::default()),
+        changes(&Tree::new(2), &SetupRequest::default()),
         [format!("write 256 to {pool}"), sysctl.clone()],
         "a quarter"
     );
@@ -119,36 +120,39 @@ fn huge_pages_are_planned_with_their_file() {
         [format!("write 2 to {pool}"), sysctl.clone()],
         "requested sizes are rounded up"
     );
-    let until_restart = Wishes { is_permanent: false, ..memory(1 << 30) };
+    let until_restart = SetupRequest { is_permanent: false, ..memory(1 << 30) };
     assert_eq!(changes(&tree, &until_restart), [format!("write 512 to {pool}")]);
     let large = [
         "write 16 to /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages",
         "write the file /etc/tmpfiles.d/namehop-huge-pages-1048576kB.conf",
     ];
     assert_eq!(changes(&tree, &memory(16 << 30)), large);
-    let chosen = Wishes { page_bytes: Some(1 << 30), ..memory(1) };
+    let chosen = SetupRequest { page_bytes: Some(1 << 30), ..memory(1) };
     assert!(changes(&tree, &chosen)[0].starts_with("write 1 to "));
     tree.pool(2048, 600, 0);
     assert_eq!(
-        changes(&tree, &Wishes::default()),
+        changes(&tree, &SetupRequest::default()),
         [sysctl],
         "enough pages are reserved, but no file reserves them at boot"
     );
-    let plan = tree.plan(&Wishes::default());
-    let Change::WriteFile { text, .. } = &plan.steps[0].change else { panic!("{plan:?}") };
+    let plan = tree.plan(&SetupRequest::default());
+    let HostChange::WriteFile { text, .. } = &plan.steps[0].change else { panic!("{plan:?}") };
     assert!(text.ends_with("vm.nr_hugepages = 512\n"), "{text}");
     tree.file("/etc/sysctl.conf", "# vm.nr_hugepages = 1\nvm.nr_hugepages=600\n");
-    assert_eq!(changes(&tree, &Wishes::default()), [""; 0], "/etc/sysctl.conf reserves them at boot");
+    assert_eq!(changes(&tree, &SetupRequest::default()), [""; 0], "/etc/sysctl.conf reserves them at boot");
     let plan = tree.plan(&memory(2 << 30));
     assert!(plan.steps.len() == 2 && plan.notes[0].contains("/etc/sysctl.conf"), "{plan:?}");
-    assert_eq!(changes(&tree, &Wishes { memory: MemoryWish::Unchanged, ..Wishes::default() }), [""; 0]);
+    assert_eq!(
+        changes(&tree, &SetupRequest { memory: HugePageRequest::Unchanged, ..SetupRequest::default() }),
+        [""; 0]
+    );
 }
 
 #[test]
 fn impossible_huge_pages_are_refused() {
     let tree = server();
     assert!(obstacle(&tree, &memory(60 << 30)).contains("too little"));
-    assert!(obstacle(&tree, &Wishes { page_bytes: Some(64 << 10), ..memory(1) }).contains("2 MiB and 1 GiB"));
+    assert!(obstacle(&tree, &SetupRequest { page_bytes: Some(64 << 10), ..memory(1) }).contains("2 MiB and 1 GiB"));
     assert!(obstacle(&tree, &memory(u64::MAX)).contains("too little"));
     let container = Tree::new(8);
     std::fs::remove_dir_all(container.path("/sys/kernel/mm/hugepages")).expect("removed");
@@ -175,7 +179,7 @@ fn a_card_is_taken_with_module_and_rule() {
 fn cards_that_cannot_go_are_refused_with_the_reason() {
     let tree = server();
     assert!(obstacle(&tree, &nics(&[FIRST])).contains("--force-nic 0000:03:00.0"));
-    let forced = Wishes { forced_nics: vec!["eth0".to_owned()], ..nics(&[]) };
+    let forced = SetupRequest { forced_nics: vec!["eth0".to_owned()], ..nics(&[]) };
     assert_eq!(changes(&tree, &forced).len(), 3);
     assert!(obstacle(&tree, &nics(&["eth7"])).contains("0000:03:00.0, 0000:04:00.0"));
     tree.nic("0000:05:00.0", E1000E, "eth2", None).nic("0000:06:00.0", VMXNET3, "eth3", Some(3));
@@ -194,7 +198,7 @@ fn cards_that_cannot_go_are_refused_with_the_reason() {
 }
 
 #[test]
-fn the_service_is_asked_or_its_unit_read() {
+fn the_service_limits_come_from_systemd_or_the_unit_file() {
     let tree = server();
     assert_eq!(tree.machine().service, None);
     let unit = "/usr/lib/systemd/system/namehop.service";
@@ -237,7 +241,8 @@ fn nonsense_in_any_file_makes_nothing_panic() {
     let tree = server();
     tree.file("/proc/net/tcp", "x").file("/proc/net/tcp6", "x").file("/proc/net/ipv6_route", "x");
     tree.file("/sys/devices/system/cpu/isolated", "1");
-    let wishes = Wishes { nics: vec![FIRST.to_owned()], forced_nics: vec![SECOND.to_owned()], ..Wishes::default() };
+    let wishes =
+        SetupRequest { nics: vec![FIRST.to_owned()], forced_nics: vec![SECOND.to_owned()], ..SetupRequest::default() };
     let nonsense: [&[u8]; 6] = [
         b"",
         b"\xff\xfe\0",
@@ -260,6 +265,6 @@ fn nonsense_in_any_file_makes_nothing_panic() {
 fn a_card_that_is_named_twice_is_taken_once() {
     let tree = server();
     assert_eq!(changes(&tree, &nics(&[SECOND, "eth1"])), changes(&tree, &nics(&[SECOND])));
-    let both = Wishes { forced_nics: vec!["eth1".to_owned()], ..nics(&[SECOND]) };
+    let both = SetupRequest { forced_nics: vec!["eth1".to_owned()], ..nics(&[SECOND]) };
     assert_eq!(changes(&tree, &both), changes(&tree, &nics(&[SECOND])));
 }

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::System;
 use crate::detect::Machine;
-use crate::plan::{Plan, Wishes};
+use crate::plan::{Plan, SetupRequest};
 
 /// A simulated host in a temporary folder.
 pub(super) struct Tree {
@@ -136,7 +136,7 @@ impl Tree {
         Machine::detect(&self.system(), None)
     }
 
-    pub(super) fn plan(&self, wishes: &Wishes) -> Plan {
+    pub(super) fn plan(&self, wishes: &SetupRequest) -> Plan {
         Plan::new(&self.system(), &self.machine(), wishes)
     }
 

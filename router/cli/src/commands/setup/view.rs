@@ -1,15 +1,15 @@
 //! Text output of `namehop setup`.
 
 use namehop_setup::plan::Plan;
-use namehop_setup::{Change, Finding, Outcome, Record};
+use namehop_setup::{Finding, HostChange, Outcome, Record};
 
-use super::Report;
+use super::SetupReport;
 
 /// Maximum width of the text in columns.
 const WIDTH: usize = 100;
 
 /// Formats the findings and the plan.
-pub(super) fn show(report: &Report<'_>) -> String {
+pub(super) fn show(report: &SetupReport<'_>) -> String {
     let mut text: String = report.findings.iter().map(show_finding).collect();
     text.push_str(&show_plan(report.plan));
     if !report.changed.is_empty() {
@@ -36,7 +36,7 @@ fn show_plan(plan: &Plan) -> String {
     }
     for (number, step) in (1..).zip(&plan.steps) {
         text.push_str(&wrapped(&format!("{number}. {}", step.change), "  ", "     "));
-        if let Change::WriteFile { text: contents, .. } = &step.change {
+        if let HostChange::WriteFile { text: contents, .. } = &step.change {
             let lines = contents.lines().filter(|line| !line.starts_with('#'));
             lines.for_each(|line| text.push_str(&format!("       {line}\n")));
         }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::plan::{ConsumerEntry, Entry, LinkArgs, PatternEntry, Plan};
+use super::plan::{ConsumerEntry, LinkArgs, PatternEntry, Plan, PlanEntry};
 use super::run::HowArgs;
 use crate::connection::ConnectionArgs;
 use crate::failure::Failure;

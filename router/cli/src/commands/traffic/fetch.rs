@@ -19,10 +19,10 @@ use namehop_traffic::segmented::{
 use namehop_wire::Name;
 
 use self::board::Board;
-use self::report::Report;
+use self::report::FetchRunReport;
 use crate::commands::fetching::FetchingArgs;
 use crate::connection::{ConnectionArgs, block_on, interrupted};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::output;
 
 /// Fetch several objects concurrently into files, and account for every Interest
@@ -124,7 +124,7 @@ impl FetchArgs {
         })?;
         let elapsed = started.elapsed();
         let progress = board.into_inner().end();
-        let report = Report::of(&wanted, &outcomes, &progress, elapsed, counters);
+        let report = FetchRunReport::of(&wanted, &outcomes, &progress, elapsed, counters);
         if self.json {
             output::json(&report)?;
         } else {
@@ -199,7 +199,7 @@ fn failure_of(outcomes: Vec<Outcome>) -> Result<(), Failure> {
         0 => Ok(()),
         1 if all == 1 => Err(errors.remove(0).into()),
         failed if failed == all && errors.iter().all(FetchError::is_timeout) => {
-            Err(Failure::new(Kind::Nothing, format!("none of {all} objects was fetched: no Data was received")))
+            Err(Failure::new(FailureKind::Nothing, format!("none of {all} objects was fetched: no Data was received")))
         }
         failed => {
             Err(Failure::failed(format!("{failed} of {all} objects were not fetched; the report gives the reasons")))

@@ -213,18 +213,18 @@ pub struct ReplyEntry {
 }
 
 /// Checks an entry as a whole.
-pub trait Entry {
+pub trait PlanEntry {
     fn check(&self) -> Result<(), String>;
 }
 
-impl Entry for ConsumerEntry {
+impl PlanEntry for ConsumerEntry {
     fn check(&self) -> Result<(), String> {
         link_address(&self.link, &self.local, self.mtu)?;
         self.plan().and_then(|plan| plan.check().map_err(|error| error.to_string()))
     }
 }
 
-impl Entry for ProducerEntry {
+impl PlanEntry for ProducerEntry {
     fn check(&self) -> Result<(), String> {
         if self.pattern.is_empty() {
             return Err("a producer needs at least one [[producer.pattern]] with a prefix".to_owned());
@@ -410,7 +410,7 @@ fn all_written<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(deserializer
 /// An entry that is checked during deserialization, so that errors name its line.
 struct Checked<T>(T);
 
-impl<'de, T: Deserialize<'de> + Entry> Deserialize<'de> for Checked<T> {
+impl<'de, T: Deserialize<'de> + PlanEntry> Deserialize<'de> for Checked<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let entry = T::deserialize(deserializer)?;
         entry.check().map_err(D::Error::custom)?;
@@ -418,7 +418,7 @@ impl<'de, T: Deserialize<'de> + Entry> Deserialize<'de> for Checked<T> {
     }
 }
 
-fn checked<'de, D: Deserializer<'de>, T: Deserialize<'de> + Entry>(deserializer: D) -> Result<Vec<T>, D::Error> {
+fn checked<'de, D: Deserializer<'de>, T: Deserialize<'de> + PlanEntry>(deserializer: D) -> Result<Vec<T>, D::Error> {
     Ok(Vec::<Checked<T>>::deserialize(deserializer)?.into_iter().map(|checked| checked.0).collect())
 }
 

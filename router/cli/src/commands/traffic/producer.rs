@@ -4,7 +4,7 @@ use clap::Args;
 use namehop_traffic::target::TransportUri;
 use namehop_wire::Name;
 
-use super::plan::{Entry, LinkArgs, Plan, ProducerEntry, ReplyEntry, ReplyPatternEntry};
+use super::plan::{LinkArgs, Plan, PlanEntry, ProducerEntry, ReplyEntry, ReplyPatternEntry};
 use super::run::HowArgs;
 use crate::connection::ConnectionArgs;
 use crate::failure::Failure;

@@ -76,7 +76,7 @@ pub struct RelayArgs {
 type CountOf = fn(&DirectionCounts) -> u64;
 
 #[derive(Serialize)]
-struct Report {
+struct RelayReport {
     forth: DirectionCounts,
     back: DirectionCounts,
 }
@@ -118,12 +118,12 @@ impl RelayArgs {
             Ok(())
         })?;
         let [forth, back] = relay.end().map_err(|error| Failure::failed(error).context("the relay's sockets"))?;
-        let report = Report { forth, back };
+        let report = RelayReport { forth, back };
         if self.json { output::json(&report) } else { report.print() }
     }
 }
 
-impl Report {
+impl RelayReport {
     fn print(&self) -> Result<(), Failure> {
         let mut table = Table::new(&[("DATAGRAMS", Align::Left), ("FORTH", Align::Right), ("BACK", Align::Right)]);
         let lines: [(&str, CountOf); 11] = [

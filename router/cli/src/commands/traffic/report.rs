@@ -11,7 +11,7 @@ use crate::units::{show_bit_rate, show_duration};
 
 /// Report of a run.
 #[derive(Serialize)]
-pub struct Report {
+pub struct TrafficReport {
     elapsed_s: f64,
     /// CPU time of this process per packet sent or received.
     generator_cpu_us_per_packet: Option<f64>,
@@ -84,13 +84,13 @@ struct Link {
     receive_losses: BTreeMap<&'static str, u64>,
 }
 
-impl Report {
-    pub fn of(report: &SessionReport) -> Report {
+impl TrafficReport {
+    pub fn of(report: &SessionReport) -> TrafficReport {
         let sides = report.consumers.iter().map(|consumer| consumer.counts.interests + consumer.counts.exchanges);
         let answering = report.producers.iter().map(|producer| producer.counts.interests + producer.counts.data);
         let packets: u64 = sides.chain(answering).sum();
         let generator_cpu_s = report.own_cpu.total().as_secs_f64();
-        Report {
+        TrafficReport {
             elapsed_s: report.elapsed_s,
             generator_cpu_us_per_packet: (packets > 0).then(|| generator_cpu_s * 1e6 / packets as f64),
             generator_cpu_s,

@@ -9,9 +9,9 @@ use clap::Args;
 use namehop_traffic::loadgen::{Session, SessionConfig};
 
 use super::plan::{ConsumerEntry, Plan, ProducerEntry};
-use super::report::Report;
+use super::report::TrafficReport;
 use crate::connection::{ConnectionArgs, stop_when_interrupted};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::output;
 use crate::progress::Progress;
 use crate::signing::CommandSigningArgs;
@@ -97,7 +97,7 @@ impl HowArgs {
             }
         });
         drop(shown);
-        let report = Report::of(&done);
+        let report = TrafficReport::of(&done);
         if self.json {
             output::json(&report)?
         } else {
@@ -109,7 +109,7 @@ impl HowArgs {
         let received: u64 = done.consumers.iter().map(|consumer| consumer.counts.exchanges).sum();
         match done.consumers.is_empty() || received > 0 {
             true => Ok(()),
-            false => Err(Failure::new(Kind::Nothing, "no Data was received")),
+            false => Err(Failure::new(FailureKind::Nothing, "no Data was received")),
         }
     }
 }

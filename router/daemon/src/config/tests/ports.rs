@@ -30,7 +30,7 @@ fn ports_and_their_faces_must_fit_together() {
     assert_eq!(config.ports.worker_processor, Processor::Number(1));
     assert_eq!(parse(&config.to_toml()).expect("printed configuration is valid").to_toml(), config.to_toml());
     let ether = "ether://[02:00:00:00:00:01]";
-    for (text, place, remedy) in [
+    for (text, location, remedy) in [
         ("[ports]\nworker_processor = \"last\"\n".to_owned(), "test.toml:2:20: ", "\"auto\""),
         ("[ports]\nworker_processor = -1\n".to_owned(), "test.toml:2:20: ", "0 or more"),
         ("[ports]\nmemif_ring_frames = 1000\n".to_owned(), "test.toml:2:1: ", "power of two"),
@@ -48,7 +48,7 @@ fn ports_and_their_faces_must_fit_together() {
         (format!("[[route]]\nprefix = \"/a\"\nnexthop = \"{ether}\"\n"), "test.toml:3:1: ", "[[face]]"),
     ] {
         let error = parse(&text).expect_err(&text);
-        assert!(error.starts_with(place) && error.contains(remedy), "{text}: {error}");
+        assert!(error.starts_with(location) && error.contains(remedy), "{text}: {error}");
     }
 }
 

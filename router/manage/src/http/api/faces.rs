@@ -7,7 +7,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::extract::{InPath, JsonBody, Query};
-use super::page::{Page, limit, place};
+use super::page::{Page, cursor, limit};
 use super::{Api, Failure, answer};
 use crate::nfd::names::module;
 use crate::nfd::numbers::status_code;
@@ -51,14 +51,14 @@ pub(super) struct NewFace {
 #[utoipa::path(get, operation_id = "list_faces", path = "/faces", tag = "faces", params(FacesQuery),
     responses((status = 200, description = "As `namehop face list --json`, in pages", body = Page<FaceView>)))]
 pub(super) async fn list(State(api): State<Api>, Query(query): Query<FacesQuery>) -> Result<Response, Failure> {
-    let (limit, after) = (limit(query.limit)?, place(query.after.as_deref())?);
+    let (limit, after) = (limit(query.limit)?, cursor(query.after.as_deref())?);
     let filter = FaceQueryFilter {
         uri: query.remote,
         local_uri: query.local,
         uri_scheme: query.scheme,
         ..FaceQueryFilter::default()
     };
-    let _turn = api.turn().await;
+    let _permit = api.list_permit().await;
     let content = api.inside.faces(filter).await?;
     answer::made(move || {
         let mut faces: Vec<FaceStatus> = decode_items(&content)?;

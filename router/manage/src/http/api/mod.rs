@@ -68,7 +68,7 @@ impl Api {
     }
 
     /// Waits for permission to build a list, which is held until the returned permit is dropped.
-    async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+    async fn list_permit(&self) -> Option<OwnedSemaphorePermit> {
         // The semaphore is never closed.
         Arc::clone(&self.lists).acquire_owned().await.ok()
     }

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::{Api, Failure};
 use crate::nfd::{DatasetItem, decode_items};
-use crate::server::PlaceInTable;
+use crate::server::TableCursor;
 
 /// Default and maximum number of items in a page.
 const DEFAULT_LIMIT: usize = 1000;
@@ -32,15 +32,15 @@ pub(super) struct Page<T> {
 }
 
 /// Returns the number of items in a page: the requested one or the default.
-pub(super) fn limit(asked: Option<usize>) -> Result<usize, Failure> {
-    match asked.unwrap_or(DEFAULT_LIMIT) {
+pub(super) fn limit(requested: Option<usize>) -> Result<usize, Failure> {
+    match requested.unwrap_or(DEFAULT_LIMIT) {
         limit @ 1..=MAX_LIMIT => Ok(limit),
         _ => Err(Failure::bad_request(format!("limit must be from 1 to {MAX_LIMIT}"))),
     }
 }
 
 /// Parses a position that a page gave as `next`. Numbers beyond 64 bits become the largest, which is past the end.
-pub(super) fn place(after: Option<&str>) -> Result<Option<u64>, Failure> {
+pub(super) fn cursor(after: Option<&str>) -> Result<Option<u64>, Failure> {
     let wrong = || Failure::bad_request("after must be the value of next in the previous page");
     let number = |after: &str| has_digits(after, 20).then(|| after.parse().unwrap_or(u64::MAX));
     after.map(|after| number(after).ok_or_else(wrong)).transpose()
@@ -54,13 +54,13 @@ pub(super) fn has_digits(text: &str, most: usize) -> bool {
 /// Reads a page of a table that may be very long. `take` appends the wanted parts of an entry to the page.
 pub(super) async fn walk<I: DatasetItem, T>(
     api: &Api,
-    from: PlaceInTable,
+    from: TableCursor,
     limit: usize,
     take: impl Fn(I, &mut Vec<T>),
 ) -> Result<Page<T>, Failure> {
-    let (mut items, mut bytes, mut place) = (Vec::new(), 0, Some(from));
+    let (mut items, mut bytes, mut cursor) = (Vec::new(), 0, Some(from));
     for _ in 0..MAX_PORTIONS {
-        let Some(from) = place.filter(|_| items.len() < limit && bytes < PAGE_BYTES) else { break };
+        let Some(from) = cursor.filter(|_| items.len() < limit && bytes < PAGE_BYTES) else { break };
         let portion = (limit - items.len()).clamp(MIN_PORTION, MAX_PORTION);
         let (content, next) = api.inside.portion(from, portion).await?;
         let before = items.len();
@@ -68,8 +68,8 @@ pub(super) async fn walk<I: DatasetItem, T>(
         if items.len() > before {
             bytes += content.len();
         }
-        place = next;
+        cursor = next;
     }
-    let next = place.map(|place| place.number().unwrap_or_default().to_string());
+    let next = cursor.map(|cursor| cursor.number().unwrap_or_default().to_string());
     Ok(Page { items, next })
 }

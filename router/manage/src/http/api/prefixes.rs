@@ -9,13 +9,13 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::extract::{JsonBody, Query, name};
-use super::page::{Page, has_digits, limit, place, walk};
+use super::page::{Page, cursor, has_digits, limit, walk};
 use super::{Api, Failure, answer};
 use crate::nfd::names::module;
 use crate::nfd::numbers::{origin, route_flags};
 use crate::nfd::{ControlParameters, FibEntry, RibEntry, Route};
 use crate::rib::Cursor;
-use crate::server::PlaceInTable;
+use crate::server::TableCursor;
 use crate::views::{FibView, RouteView};
 
 /// Filter and page of a list of FIB entries.
@@ -98,9 +98,9 @@ pub(super) struct RouteQuery {
     responses((status = 200, description = "As `namehop fib list --json`, in pages", body = Page<FibView>)))]
 pub(super) async fn fib(State(api): State<Api>, Query(query): Query<FibQuery>) -> Result<Response, Failure> {
     let (limit, prefix) = (limit(query.limit)?, query.prefix.map(|prefix| name("prefix", &prefix)).transpose()?);
-    let from = place(query.after.as_deref())?.map_or(FibCursor::default(), FibCursor::from_number);
-    let _turn = api.turn().await;
-    let page = walk(&api, PlaceInTable::Fib(from), limit, |entry: FibEntry, entries| {
+    let from = cursor(query.after.as_deref())?.map_or(FibCursor::default(), FibCursor::from_number);
+    let _permit = api.list_permit().await;
+    let page = walk(&api, TableCursor::Fib(from), limit, |entry: FibEntry, entries| {
         if is_under(&entry.name, prefix.as_ref()) {
             entries.push(entry);
         }
@@ -121,9 +121,9 @@ pub(super) async fn fib(State(api): State<Api>, Query(query): Query<FibQuery>) -
 pub(super) async fn routes(State(api): State<Api>, Query(query): Query<RoutesQuery>) -> Result<Response, Failure> {
     let (limit, prefix) = (limit(query.limit)?, query.prefix.map(|prefix| name("prefix", &prefix)).transpose()?);
     let wanted_origin = query.origin.as_deref().map(|text| origin_of(Some(text))).transpose()?;
-    let from = place(query.after.as_deref())?.map_or(Cursor::default(), Cursor::from_number);
-    let _turn = api.turn().await;
-    let page = walk(&api, PlaceInTable::Rib(from), limit, |entry: RibEntry, routes| {
+    let from = cursor(query.after.as_deref())?.map_or(Cursor::default(), Cursor::from_number);
+    let _permit = api.list_permit().await;
+    let page = walk(&api, TableCursor::Rib(from), limit, |entry: RibEntry, routes| {
         if is_under(&entry.name, prefix.as_ref()) {
             let is_wanted = |route: &&Route| {
                 query.face_id.is_none_or(|face| route.face_id == face)

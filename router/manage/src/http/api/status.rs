@@ -12,7 +12,7 @@ use crate::views::{OwnDatasets, StatusView};
 #[utoipa::path(get, operation_id = "show_status", path = "/status", tag = "status",
     responses((status = 200, description = "As `namehop status --json`", body = StatusView)))]
 pub(super) async fn show(State(api): State<Api>) -> Result<Response, Failure> {
-    let _turn = api.turn().await;
+    let _permit = api.list_permit().await;
     let general = api.inside.dataset(module::STATUS, "general").await?;
     let drops = api.inside.dataset(module::STATUS, "drops").await?;
     let readvertise = api.inside.dataset(module::STATUS, "readvertise").await?;

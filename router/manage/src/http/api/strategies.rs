@@ -75,7 +75,7 @@ pub(super) async fn chosen(State(api): State<Api>, Query(query): Query<ChoicesQu
     let limit = limit(query.limit)?;
     let prefix = query.prefix.map(|prefix| name("prefix", &prefix)).transpose()?;
     let after = query.after.map(|after| name("after", &after)).transpose()?;
-    let _turn = api.turn().await;
+    let _permit = api.list_permit().await;
     let content = api.inside.dataset(module::STRATEGY_CHOICE, "list").await?;
     answer::made(move || {
         let mut choices: Vec<StrategyChoice> = decode_items(&content)?;

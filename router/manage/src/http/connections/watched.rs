@@ -12,17 +12,17 @@ use tokio::time::Instant;
 
 /// Progress of a connection.
 #[derive(Debug, Default)]
-pub(in super::super) struct Progress(Mutex<State>);
+pub(in super::super) struct Progress(Mutex<ProgressState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct ProgressState {
     is_whole: bool,
     /// Time since which the router has waited for the client to read.
     waiting_since: Option<Instant>,
 }
 
 impl Progress {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ProgressState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -5,10 +5,11 @@ mod packets;
 
 use namehop_wire::Name;
 
-use super::announcer::{Action, Announcer, Limits, Outcome, RibCommand};
+use super::announcer::{Action, Announcer, AnnouncerLimits, Outcome, RibCommand};
 
 /// Limits of a routing daemon, with few prefixes.
-const LIMITS: Limits = Limits { max_prefixes: 8, window: 4, refresh_ms: 3_600_000, timeout_ms: 4_000 };
+const LIMITS: AnnouncerLimits =
+    AnnouncerLimits { max_prefixes: 8, window: 4, refresh_ms: 3_600_000, timeout_ms: 4_000 };
 
 pub(super) fn name(uri: &str) -> Name {
     uri.parse().expect("a name")
@@ -72,7 +73,7 @@ fn a_changed_cost_is_announced_and_the_same_one_is_not() {
 }
 
 #[test]
-fn nothing_is_sent_while_nobody_is_there_and_everything_when_somebody_comes() {
+fn commands_wait_until_the_destination_is_available() {
     let mut announcer = Announcer::new(LIMITS);
     announcer.want(name("/a").as_ref(), Some(1), 0);
     announcer.want(name("/b").as_ref(), Some(2), 0);
@@ -99,7 +100,7 @@ fn a_late_answer_to_a_former_daemon_means_nothing() {
 }
 
 #[test]
-fn changes_of_one_prefix_are_told_twice_a_second_at_most() {
+fn changes_of_one_prefix_are_sent_at_most_twice_a_second() {
     let mut announcer = available();
     let mut sent = 0;
     for now_ms in 0..10_000 {
@@ -112,7 +113,7 @@ fn changes_of_one_prefix_are_told_twice_a_second_at_most() {
 
 #[test]
 fn a_million_changes_of_many_prefixes_stay_within_the_rate() {
-    let mut announcer = Announcer::new(Limits { max_prefixes: 65_536, ..LIMITS });
+    let mut announcer = Announcer::new(AnnouncerLimits { max_prefixes: 65_536, ..LIMITS });
     announcer.destination_began(0);
     let (mut sent, mut most) = (0, 0);
     for number in 0..1_000_000_u64 {
@@ -212,7 +213,7 @@ fn announcements_are_repeated_after_the_refresh_interval() {
 }
 
 #[test]
-fn prefixes_beyond_the_limit_are_left_out_until_there_is_room() {
+fn prefixes_beyond_the_limit_are_omitted_until_there_is_room() {
     let mut announcer = available();
     for number in 0..9 {
         announcer.want(name("/a").append_segment(number).as_ref(), Some(0), 0);

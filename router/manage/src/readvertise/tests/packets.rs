@@ -101,7 +101,7 @@ fn a_daemon_gets_what_nlsr_and_ndn_dv_understand() {
 }
 
 #[test]
-fn names_of_one_computer_or_link_are_told_to_nobody() {
+fn names_of_one_host_or_link_are_never_announced() {
     for mut destination in [daemon(), gateway()] {
         destination.reached_through(vec![FACE], 0);
         for prefix in ["/localhost", "/localhost/app", "/localhop/nfd", "/localhop/site/host"] {
@@ -170,7 +170,7 @@ fn commands_to_a_gateway_go_one_by_one_with_rising_times() {
 fn a_new_face_means_a_new_daemon_and_the_loss_of_one_of_two_nothing() {
     let mut daemon = daemon();
     daemon.routes_changed(name("/app").as_ref(), None, Some(3), 0);
-    let mut is_told = |faces: &[u32], now_ms: u64| {
+    let mut is_reset = |faces: &[u32], now_ms: u64| {
         daemon.reached_through(faces.iter().map(|&face| FaceId(face)).collect(), now_ms);
         let sent = next(&mut daemon, now_ms);
         if let Some(sent) = &sent {
@@ -178,12 +178,12 @@ fn a_new_face_means_a_new_daemon_and_the_loss_of_one_of_two_nothing() {
         }
         sent.is_some()
     };
-    assert!(is_told(&[300], 0));
-    assert!(!is_told(&[300], 1));
-    assert!(is_told(&[300, 301], 2));
-    assert!(!is_told(&[301], 3));
-    assert!(!is_told(&[], 4));
-    assert!(is_told(&[301], 5), "a face that returns counts as new");
+    assert!(is_reset(&[300], 0));
+    assert!(!is_reset(&[300], 1));
+    assert!(is_reset(&[300, 301], 2));
+    assert!(!is_reset(&[301], 3));
+    assert!(!is_reset(&[], 4));
+    assert!(is_reset(&[301], 5), "a face that returns counts as new");
     daemon.face_up(FaceId(999), 6);
     assert!(next(&mut daemon, 6).is_none());
     daemon.face_up(FaceId(301), 7);
@@ -223,7 +223,7 @@ fn key_and_certificate_must_belong_together() {
 }
 
 #[test]
-fn the_status_tells_what_is_announced_refused_and_waiting() {
+fn the_status_counts_announced_refused_and_waiting_prefixes() {
     let mut daemon = daemon();
     for (number, prefix) in ["/a", "/b", "/c", "/d"].into_iter().enumerate() {
         daemon.routes_changed(name(prefix).as_ref(), None, Some(number as u64), 0);

@@ -153,8 +153,8 @@ fn learned_routes_last_ten_minutes_at_most_and_can_be_forgotten() {
         assert!(fixture.management.forget_learned_route(name("/A").as_ref(), FaceId(257)));
         assert!(!fixture.management.forget_learned_route(name("/A").as_ref(), FaceId(257)));
         assert!(fixture.fib("/A").is_empty());
-        let gone = fixture.management.learn_route(&packet, FaceId(9999));
-        assert_eq!(gone, Err(AnnouncementError::Route(RouteError::NoSuchFace)));
+        let unknown = fixture.management.learn_route(&packet, FaceId(9999));
+        assert_eq!(unknown, Err(AnnouncementError::Route(RouteError::NoSuchFace)));
         assert!(fixture.changes().is_empty(), "learned routes are not saved");
     });
 }

@@ -14,8 +14,8 @@ async fn start(fixture: &Fixture, parameters: &ControlParameters) -> u64 {
     fixture.command("capture", "start", parameters).await.code
 }
 
-async fn take(fixture: &Fixture, place: u64) -> ControlResponse {
-    let parameters = ControlParameters { count: Some(place), ..ControlParameters::default() };
+async fn take(fixture: &Fixture, position: u64) -> ControlResponse {
+    let parameters = ControlParameters { count: Some(position), ..ControlParameters::default() };
     fixture.command("capture", "take", &parameters).await
 }
 
@@ -58,8 +58,8 @@ fn what_is_no_capture_is_refused() {
         ] {
             assert_eq!(start(&fixture, &parameters).await, code, "{parameters:?}");
         }
-        for place in [1, u64::MAX] {
-            assert_eq!(take(&fixture, place).await.code, 400, "{place}");
+        for position in [1, u64::MAX] {
+            assert_eq!(take(&fixture, position).await.code, 400, "{position}");
         }
         assert_eq!(fixture.command("capture", "stop", &ControlParameters::default()).await.code, 200);
         assert!(fixture.router().captured.borrow().is_none());
@@ -68,7 +68,7 @@ fn what_is_no_capture_is_refused() {
 }
 
 #[test]
-fn frames_come_in_pieces_that_can_be_asked_for_twice() {
+fn frames_are_sent_in_pieces_that_can_be_requested_twice() {
     run(async {
         let fixture = Fixture::new();
         assert_eq!(start(&fixture, &request(1_000_000)).await, 200);
@@ -149,7 +149,7 @@ fn requests_at_the_same_time_lose_no_frames() {
 }
 
 #[test]
-fn a_capture_ends_when_nobody_reads_it() {
+fn a_capture_without_a_reader_ends() {
     run(async {
         let fixture = Fixture::new();
         tokio::task::spawn_local(Rc::clone(&fixture.management).run());

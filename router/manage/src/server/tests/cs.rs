@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn config_changes_what_was_asked_for() {
+fn config_changes_the_requested_settings() {
     run(async {
         let fixture = Fixture::new();
         let config = async |capacity, flags: Option<u64>, mask: Option<u64>| {

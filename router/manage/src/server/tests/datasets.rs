@@ -222,20 +222,20 @@ fn long_lists_are_made_as_they_are_fetched_in_bounded_memory() {
         // A segment in the middle is built with pauses; the oldest segments are dropped.
         fixture.give(&query(list("fib", "list")), APP, b"t");
         let version = fixture.wait_for_one().await.data().name.without_last(1).to_owned();
-        let ask = |segment| {
+        let request_segment = |segment| {
             let name = version.clone().append_segment(segment);
             fixture.give(&InterestBuilder::new(name).build().expect("built"), APP, b"s");
         };
         for far in [2000, 2800] {
-            ask(far);
+            request_segment(far);
             assert!(fixture.take().is_empty(), "other streams are served first");
             assert_eq!(fixture.wait_for_one().await.data().name.last().and_then(|c| c.as_segment()), Some(far));
         }
-        ask(0);
-        ask(u64::MAX);
+        request_segment(0);
+        request_segment(u64::MAX);
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert!(fixture.take().is_empty());
-        ask(2000);
+        request_segment(2000);
         assert_eq!(fixture.wait_for_one().await.token, b"s");
         tokio::time::sleep(Duration::from_secs(20)).await;
         assert_eq!(fixture.management.streams.borrow().sizes(), (0, 0), "the streams are forgotten");
@@ -243,7 +243,7 @@ fn long_lists_are_made_as_they_are_fetched_in_bounded_memory() {
 }
 
 #[test]
-fn a_version_is_kept_for_a_second_after_it_was_last_asked_for() {
+fn a_version_is_kept_for_a_second_after_its_last_request() {
     run(async {
         let fixture = Fixture::new();
         tokio::task::spawn_local(Rc::clone(&fixture.management).run());
@@ -263,7 +263,7 @@ fn a_version_is_kept_for_a_second_after_it_was_last_asked_for() {
 }
 
 #[test]
-fn who_asks_while_a_version_is_built_gets_it_too_and_later_ones_differ() {
+fn requests_during_the_building_of_a_version_share_it() {
     run(async {
         let fixture = Fixture::new();
         for token in [b"a", b"b", b"c"] {

@@ -80,7 +80,7 @@ fn create_refuses_what_cannot_be() {
 }
 
 #[test]
-fn a_slow_creation_delays_nobody() {
+fn a_slow_creation_delays_no_other_command() {
     run(async {
         let fixture = Fixture::new();
         let slow = signed_command(

@@ -23,8 +23,8 @@ fn add_next_hop_adds_and_updates() {
 fn add_next_hop_refuses_what_cannot_be() {
     run(async {
         let fixture = Fixture::new();
-        let nobody = ControlParameters { face_id: Some(9999), ..named("/A") };
-        assert_eq!(fixture.command("fib", "add-nexthop", &nobody).await.code, 410);
+        let missing = ControlParameters { face_id: Some(9999), ..named("/A") };
+        assert_eq!(fixture.command("fib", "add-nexthop", &missing).await.code, 410);
         let deep = (0..33).fold(Name::new(), |name, i| name.append_generic(i.to_string()));
         let parameters = ControlParameters { name: Some(deep), ..ControlParameters::default() };
         assert_eq!(fixture.command("fib", "add-nexthop", &parameters).await.code, 414);

@@ -24,8 +24,8 @@ fn it_is_measured_of_as_many_packets_as_the_command_says() {
         );
         assert_eq!((sample(1024).await, one_in()), ((200, Some(1024)), NonZeroU32::new(1024)));
         fixture.router().latency.borrow_mut().data = LatencyCounts(vec![(3_000, 5), (70_000, 1)]);
-        let told = items::<LatencyStatus>(&fixture, list("status", "latency")).await;
-        assert_eq!(told, [fixture.router().latency.borrow().clone()]);
+        let reported = items::<LatencyStatus>(&fixture, list("status", "latency")).await;
+        assert_eq!(reported, [fixture.router().latency.borrow().clone()]);
         assert_eq!((sample(0).await, one_in()), ((200, Some(0)), None));
     });
 }

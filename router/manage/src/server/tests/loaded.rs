@@ -1,6 +1,6 @@
 //! Prefixes loaded from a file, and the snapshot that can be loaded again.
 
-use crate::fib_file::{FaceWord, FibFile, Part};
+use crate::fib_file::{FaceWord, FibFile, FibFilePart};
 use namehop_wire::data::content_type;
 
 use super::*;
@@ -18,11 +18,11 @@ fn load(fixture: &Fixture, file: &[u8]) {
     let mut file = FibFile::new(file).expect("a file");
     while let Some(part) = file.next_part().expect("a whole file") {
         match part {
-            Part::Faces(words) => faces.extend(words.iter().map(face_of)),
-            Part::Prefixes(block) => {
+            FibFilePart::Faces(words) => faces.extend(words.iter().map(face_of)),
+            FibFilePart::Prefixes(block) => {
                 fixture.management.add_prefixes(&block, &faces).expect("a good block");
             }
-            Part::Faults(faults) => panic!("{faults:?}"),
+            FibFilePart::Faults(faults) => panic!("{faults:?}"),
         }
     }
 }
@@ -90,7 +90,7 @@ fn a_snapshot_holds_what_can_be_made_again_and_is_loaded_into_another_router() {
 }
 
 #[test]
-fn a_snapshot_goes_on_while_the_fib_changes_and_old_segments_are_gone() {
+fn a_snapshot_continues_while_the_fib_changes_and_old_segments_expire() {
     run(async {
         let fixture = Fixture::new();
         let text: String = (0..20_000).map(|number| format!("/loaded/{number} {NEIGHBOUR}\n")).collect();

@@ -111,7 +111,7 @@ fn client_routes_are_readvertised_when_a_daemon_is_there() {
 }
 
 #[test]
-fn a_daemon_that_begins_anew_is_told_everything_and_one_that_ends_nothing() {
+fn a_restarted_daemon_gets_all_prefixes_and_an_ended_one_gets_none() {
     run(async {
         let fixture = readvertising();
         for prefix in ["/a", "/b"] {
@@ -209,7 +209,7 @@ fn a_command_that_is_lost_or_comes_back_is_sent_again() {
 }
 
 #[test]
-fn the_dataset_tells_how_far_it_is() {
+fn the_dataset_reports_progress() {
     run(async {
         let fixture = readvertising();
         register(&fixture, "/localhost/nlsr", APP, 128, 0).await;
@@ -219,9 +219,12 @@ fn the_dataset_tells_how_far_it_is() {
         let query = query.can_be_prefix(true).must_be_fresh(true).build().expect("built");
         fixture.give(&query, APP, b"query");
         let sent = fixture.wait_for_one().await;
-        let told: Vec<ReadvertiseStatus> = decode_items(sent.data().content).expect("a list");
-        assert_eq!(told, fixture.management.readvertise_status());
-        assert_eq!((told.len(), told[0].announced_prefixes, told[0].face_ids.as_slice()), (1, 1, &[APP][..]));
+        let reported: Vec<ReadvertiseStatus> = decode_items(sent.data().content).expect("a list");
+        assert_eq!(reported, fixture.management.readvertise_status());
+        assert_eq!(
+            (reported.len(), reported[0].announced_prefixes, reported[0].face_ids.as_slice()),
+            (1, 1, &[APP][..])
+        );
     });
 }
 
@@ -240,7 +243,7 @@ fn answers_to_nothing_are_ignored() {
 }
 
 #[test]
-fn a_link_that_comes_back_is_told_everything() {
+fn a_link_that_is_up_again_gets_all_prefixes() {
     run(async {
         let fixture = readvertising();
         register(&fixture, "/localhost/nlsr", APP, 128, 0).await;

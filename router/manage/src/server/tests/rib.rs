@@ -27,7 +27,7 @@ fn register_fills_in_the_defaults() {
 }
 
 #[test]
-fn register_keeps_what_was_asked_for() {
+fn register_keeps_the_requested_parameters() {
     run(async {
         let fixture = Fixture::new();
         let parameters = ControlParameters {
@@ -166,7 +166,7 @@ fn at_equal_cost_own_routes_come_before_inherited_ones_and_older_ones_first() {
 }
 
 #[test]
-fn nobody_takes_commands_away_from_the_router() {
+fn routes_cannot_divert_commands_from_the_router() {
     run(async {
         let fixture = Fixture::new();
         let served = names::localhost();

@@ -29,7 +29,7 @@ fn wanted(fixture: &Fixture) -> Option<u64> {
 }
 
 #[test]
-fn packets_are_given_to_whoever_started_the_trace_until_there_were_enough() {
+fn the_tracing_client_gets_packets_up_to_its_limit() {
     run(async {
         let fixture = Fixture::new();
         assert_eq!(take(&fixture).await, (404, vec![]), "no trace was started");
@@ -80,7 +80,7 @@ fn what_does_not_fit_into_one_response_comes_with_the_next() {
 }
 
 #[test]
-fn a_trace_ends_when_it_is_stopped_or_nobody_reads_it() {
+fn a_trace_ends_when_stopped_or_without_a_reader() {
     run(async {
         let fixture = Fixture::new();
         assert_eq!(start(&fixture, 5).await, 200);

@@ -12,7 +12,7 @@ use crate::output::properties;
 
 /// Report of a run.
 #[derive(Serialize)]
-pub struct Report {
+pub struct FetchRunReport {
     objects: Vec<Object>,
     total: Total,
 }
@@ -45,7 +45,7 @@ struct Total {
     malformed: u64,
 }
 
-impl Report {
+impl FetchRunReport {
     /// Builds the report; `progress` is the last progress of each fetch.
     pub fn of(
         wanted: &[Wanted],

@@ -176,8 +176,8 @@ fn routes_strategies_cache_and_dispatch_table_are_changed() {
         scene.router().workers.borrow_mut().extend([WorkerStatus::default(), WorkerStatus::default()]);
         let moved = scene.change(Method::POST, "/ndt/move", r#"{"name":"/a/b","worker":1}"#).await.json();
         assert_eq!(moved, json!({"name": "/a/b", "worker": 1}));
-        let nobody = scene.change(Method::POST, "/ndt/move", r#"{"name":"/a/b","worker":2}"#).await;
-        assert_eq!(nobody.status, StatusCode::NOT_FOUND);
+        let missing = scene.change(Method::POST, "/ndt/move", r#"{"name":"/a/b","worker":2}"#).await;
+        assert_eq!(missing.status, StatusCode::NOT_FOUND);
         let entry = json!({"entry": 0, "worker": 1, "former_worker": 0, "divided": false, "packets_per_s": 0});
         assert_eq!(scene.get("/ndt").await.json(), json!([entry]));
         assert_eq!(

@@ -181,7 +181,7 @@ fn answers_are_as_described() {
 #[test]
 fn parts_of_the_status_that_a_small_router_has_not_are_as_described() {
     let description = described();
-    let told = ReadvertiseStatus {
+    let reported = ReadvertiseStatus {
         destination: "daemon".to_owned(),
         command_prefix: name("/localhost/nlsr/rib"),
         face_ids: vec![301],
@@ -192,7 +192,7 @@ fn parts_of_the_status_that_a_small_router_has_not_are_as_described() {
         counters: ReadvertiseCounters::default(),
         last_error: Some(ReadvertiseError { prefix: name("/a"), reason: "403 no".to_owned(), age_ms: 1_500 }),
     };
-    let view = serde_json::to_value(crate::views::ReadvertiseView::from(&told)).expect("JSON");
+    let view = serde_json::to_value(crate::views::ReadvertiseView::from(&reported)).expect("JSON");
     let schema = json!({"$ref": "#/components/schemas/ReadvertiseView"});
     assert_eq!(fault(&view, &schema, &description), None);
 }

@@ -125,7 +125,7 @@ fn the_host_is_checked_before_anything_else_and_refused_in_json() {
 }
 
 #[test]
-fn clients_that_read_nothing_keep_nobody_out() {
+fn clients_that_read_nothing_block_no_others() {
     run(async {
         let served = served().await;
         for number in 0..20_000 {
@@ -229,7 +229,7 @@ fn request() -> impl Strategy<Value = (String, String, Vec<(String, String)>, Ve
 }
 
 #[test]
-fn whatever_is_asked_has_an_answer_in_json() {
+fn every_request_has_an_answer_in_json() {
     run(async {
         let scene = Scene::new();
         scene.router().connect_time.set(Duration::ZERO);
@@ -260,7 +260,7 @@ fn whatever_is_asked_has_an_answer_in_json() {
 }
 
 #[test]
-fn random_bytes_harm_nobody() {
+fn random_bytes_do_no_harm() {
     run(async {
         let served = served().await;
         let mut runner = TestRunner::deterministic();

@@ -46,7 +46,7 @@ fn fill(scene: &Scene) {
 }
 
 #[test]
-fn every_entry_is_in_one_page_whatever_their_length() {
+fn every_entry_is_in_one_page_for_all_page_lengths() {
     run(async {
         let scene = Scene::new();
         fill(&scene);
@@ -72,7 +72,7 @@ fn entries_that_stay_are_listed_while_others_come_and_go() {
         let scene = Scene::new();
         fill(&scene);
         let (mut seen, mut after) = (BTreeMap::new(), String::new());
-        for turn in 0.. {
+        for round in 0.. {
             let page = scene.get(&format!("/fib?limit=200{after}")).await.json();
             for item in page["items"].as_array().expect("items") {
                 *seen.entry(item["prefix"].to_string()).or_insert(0) += 1;
@@ -81,16 +81,16 @@ fn entries_that_stay_are_listed_while_others_come_and_go() {
             after = format!("&after={next}");
             // The table grows, and half of the first entries are removed.
             scene.router().with_fib(|fib| {
-                for number in (0..2000).filter(|_| turn < 10) {
-                    let prefix = name(&format!("/new/{turn}/{number}"));
+                for number in (0..2000).filter(|_| round < 10) {
+                    let prefix = name(&format!("/new/{round}/{number}"));
                     fib.set_nexthops(prefix.as_ref(), &[NextHop { face: APP, cost: 0 }]).expect("room");
                 }
-                for number in (1..ENTRIES).step_by(2).filter(|number| number % 20 == turn % 20) {
+                for number in (1..ENTRIES).step_by(2).filter(|number| number % 20 == round % 20) {
                     let prefix = name(&format!("/p{}/{number}", number % 10));
                     fib.set_nexthops(prefix.as_ref(), &[]).expect("removed");
                 }
             });
-            assert!(turn < 1000, "the pages must end");
+            assert!(round < 1000, "the pages must end");
         }
         for number in (0..ENTRIES).step_by(2) {
             assert!(seen.contains_key(&format!("\"/p{}/{number}\"", number % 10)), "{number}");
@@ -141,7 +141,7 @@ fn faces_and_strategy_choices_come_in_order() {
 }
 
 #[test]
-fn wrong_places_and_limits_are_refused_or_empty() {
+fn wrong_cursors_and_limits_are_refused_or_empty() {
     run(async {
         let scene = Scene::new();
         fill(&scene);

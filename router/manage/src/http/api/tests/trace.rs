@@ -101,8 +101,8 @@ fn a_trace_has_limits_and_needs_the_token() {
             assert!(answer.error().contains(text), "{body}: {}", answer.error());
         }
         let json = [("content-type", "application/json")];
-        let stranger = scene.send(Method::POST, "/api/v1/trace", &json, r#"{"name":"/"}"#).await;
-        assert_eq!(stranger.status, StatusCode::UNAUTHORIZED);
+        let unauthorized = scene.send(Method::POST, "/api/v1/trace", &json, r#"{"name":"/"}"#).await;
+        assert_eq!(unauthorized.status, StatusCode::UNAUTHORIZED);
         assert!(scene.router().traced.borrow().is_none());
         let count = &described()["components"]["schemas"]["NewTrace"]["properties"]["count"]["maximum"];
         assert_eq!(*count, json!(MAX_TRACED_PACKETS), "the description has the same limit");
