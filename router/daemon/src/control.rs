@@ -17,8 +17,8 @@ use namehop_face::capture::{CaptureRecorder, CaptureRequest};
 use namehop_face::registry::{Face, FaceTable, FaceUpdate, RejectedProperties};
 use namehop_face::socket::{CreateError, ListenError, SocketCommand};
 use namehop_manage::server::{
-    ControlPlane, DispatchEntry, DispatchError, EngineStatus, LatencyStatus, NotSaved, PowerStatus, StateChange,
-    WorkerStatus,
+    ControlPlane, DispatchEntry, DispatchError, EngineStatus, LatencyStatus, NotSaved, PortForbidden, PowerStatus,
+    StateChange, WorkerStatus,
 };
 use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
@@ -197,7 +197,7 @@ impl ControlPlane for Control {
         Ok(face)
     }
 
-    fn may_open_port(&self, port: &FaceUri) -> Result<(), String> {
+    fn may_open_port(&self, port: &FaceUri) -> Result<(), PortForbidden> {
         self.port_policy.check(port)
     }
 

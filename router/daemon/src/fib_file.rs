@@ -43,6 +43,31 @@ enum ReaderMessage {
     Part(FibFilePart),
 }
 
+/// Why a word of the file does not name a face.
+#[derive(Debug, thiserror::Error)]
+enum FaceWordError {
+    /// The number is not that of a face.
+    #[error("there is no face {0}; write the URI of a peer instead, for which the router creates a face")]
+    NoFace(u32),
+    /// No multicast face has this URI.
+    #[error("there is no multicast face {0}; see [faces.multicast]")]
+    NoMulticastFace(String),
+    /// Several multicast faces have this URI.
+    #[error("there are several multicast faces {0}; write a face number instead")]
+    SeveralMulticastFaces(String),
+    /// The word is not the URI of a peer; the text says what it should be.
+    #[error("{0}")]
+    NotAPeer(String),
+    /// The face cannot be created.
+    #[error("cannot create a face to {uri}: {error}")]
+    NotCreated {
+        /// URI of the peer.
+        uri: FaceUri,
+        /// The error.
+        error: CreateError,
+    },
+}
+
 /// One pass over the file.
 struct Loading<'a> {
     management: &'a Rc<Management<Control>>,
@@ -172,19 +197,15 @@ impl Loading<'_> {
     /// Returns the face that a word names; creates a missing face. Faults are counted.
     async fn find_face(&mut self, word: &FaceWord) -> Option<FaceId> {
         let found = self.face_of(&word.word).await;
-        found.map_err(|message| self.line_fault(word.line, &message)).ok().flatten()
+        found.map_err(|error| self.line_fault(word.line, &error.to_string())).ok().flatten()
     }
 
     /// Returns the face that a word names, `None` if its peer does not answer yet.
-    async fn face_of(&mut self, word: &str) -> Result<Option<FaceId>, String> {
+    async fn face_of(&mut self, word: &str) -> Result<Option<FaceId>, FaceWordError> {
         let control = self.management.control();
         if let Ok(number) = word.parse() {
             let face = control.faces().get(FaceId(number));
-            return face.map(|face| Some(face.id())).ok_or_else(|| {
-                format!(
-                    "there is no face {number}; write the URI of a peer instead, for which the router creates a face"
-                )
-            });
+            return face.map(|face| Some(face.id())).ok_or(FaceWordError::NoFace(number));
         }
         let (remote, local) = word.split_once(' ').unzip();
         let remote = remote.unwrap_or(word);
@@ -196,11 +217,11 @@ impl Loading<'_> {
                 faces.iter().filter(|face| local.is_none_or(|local| face.local_uri().to_string() == local));
             return match (fitting.next(), fitting.next()) {
                 (Some(face), None) => Ok(Some(face.id())),
-                (None, _) => Err(format!("there is no multicast face {word}; see [faces.multicast]")),
-                _ => Err(format!("there are several multicast faces {word}; write a face number instead")),
+                (None, _) => Err(FaceWordError::NoMulticastFace(word.to_owned())),
+                _ => Err(FaceWordError::SeveralMulticastFaces(word.to_owned())),
             };
         }
-        let uri = remote.parse::<UriText>()?.0;
+        let uri = remote.parse::<UriText>().map_err(FaceWordError::NotAPeer)?.0;
         match make_face(self.management, &uri).await {
             Ok(face) => Ok(Some(face)),
             Err(error @ CreateError::Unreachable(_)) => {
@@ -210,7 +231,7 @@ impl Loading<'_> {
                 self.unreachable.push(uri);
                 Ok(None)
             }
-            Err(error) => Err(format!("cannot create a face to {uri}: {error}")),
+            Err(error) => Err(FaceWordError::NotCreated { uri, error }),
         }
     }
 }

@@ -24,17 +24,33 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// The writer of log lines, once logging has started.
 static WRITER: OnceLock<LogWriter> = OnceLock::new();
 
+/// Why logging cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The text of [`LOG_VARIABLE`], or of the setting `log.level`, is not a log filter.
+    #[error("{origin}: {reason}")]
+    Filter {
+        /// The variable or setting.
+        origin: &'static str,
+        /// What is wrong with the text.
+        reason: String,
+    },
+    /// The thread that writes log lines cannot be started.
+    #[error("cannot start the log thread: {0}")]
+    Thread(io::Error),
+}
+
 /// Starts logging for this process. A second call changes nothing.
 ///
 /// # Errors
-/// The text of [`LOG_VARIABLE`] is not a log filter.
-pub fn start(config: &Log) -> Result<(), String> {
-    let (source, directives) = match env::var_os(LOG_VARIABLE) {
+/// The filter is invalid, or the thread that writes log lines cannot be started.
+pub fn start(config: &Log) -> Result<(), LogError> {
+    let (origin, directives) = match env::var_os(LOG_VARIABLE) {
         Some(text) if !text.is_empty() => (LOG_VARIABLE, text.to_string_lossy().into_owned()),
         _ => ("log.level", config.level.clone()),
     };
-    let filter = parse_filter(&directives).map_err(|error| format!("{source}: {error}"))?;
-    let writer = LogWriter::start(io::stderr()).map_err(|error| format!("cannot start the log thread: {error}"))?;
+    let filter = parse_filter(&directives).map_err(|reason| LogError::Filter { origin, reason })?;
+    let writer = LogWriter::start(io::stderr()).map_err(LogError::Thread)?;
     let lines = fmt::layer().with_writer(writer.clone()).with_ansi(io::stderr().is_terminal());
     let lines = match config.format {
         LogFormat::Text => lines.boxed(),

@@ -12,6 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use tracing::warn;
 
 use namehop_face::FaceUri;
+use namehop_manage::server::PortForbidden;
 
 use crate::config::Config;
 
@@ -47,41 +48,30 @@ impl PortPolicy {
     /// Checks whether a command may open this port. Permission for an interface includes all VLANs on it.
     ///
     /// # Errors
-    /// The reason why not, and the remedy.
-    pub fn check(&self, port: &FaceUri) -> Result<(), String> {
+    /// [`PortForbidden`]: why not, and what to do.
+    pub fn check(&self, port: &FaceUri) -> Result<(), PortForbidden> {
         if self.configured.contains(&port.port()) {
             return Ok(());
         }
         match port {
             FaceUri::Memif { socket, .. } => self.check_socket(Path::new(socket)),
-            FaceUri::Pcap { .. } => Err(format!(
-                "commands may not read or write files: add a [[port]] for {port} to the router's configuration"
-            )),
+            FaceUri::Pcap { .. } => Err(PortForbidden::File(port.clone())),
             FaceUri::Device { interface, .. }
                 if !self.interfaces.iter().any(|name| name == interface || name == "all") =>
             {
-                Err(format!(
-                    "commands may not use network interface {interface}: list it in `interfaces` in section [ports] of \
-                     the router's configuration"
-                ))
+                Err(PortForbidden::Interface(interface.clone()))
             }
             _ => Ok(()),
         }
     }
 
-    fn check_socket(&self, socket: &Path) -> Result<(), String> {
+    fn check_socket(&self, socket: &Path) -> Result<(), PortForbidden> {
         let folder = socket.parent().unwrap_or(Path::new("/"));
         let is_plain = socket.is_absolute() && !socket.components().any(|part| matches!(part, Component::ParentDir));
         if is_plain && self.folders.iter().any(|allowed| is_within(folder, allowed)) {
             return Ok(());
         }
-        let allowed: Vec<String> = self.folders.iter().map(|folder| folder.display().to_string()).collect();
-        Err(format!(
-            "commands may not open memif sockets in {}, only in existing folders in or below {}: choose one of these, \
-             or list the folder in `memif_folders` in section [ports] of the router's configuration",
-            folder.display(),
-            if allowed.is_empty() { "(none)".to_owned() } else { allowed.join(", ") }
-        ))
+        Err(PortForbidden::MemifFolder { folder: folder.to_owned(), allowed: self.folders.clone() })
     }
 
     /// Creates the folder of a memif socket if it is one of the configured folders. Never creates another folder.
@@ -153,7 +143,7 @@ mod tests {
         assert_eq!(policy.check(&memif(&allowed.join("below/x.sock"))), Ok(()));
         for refused in ["../other/x.sock", "link/x.sock", "link/../x.sock", "missing/x.sock", "../allowedx/x.sock"] {
             let error = policy.check(&memif(&allowed.join(refused))).expect_err(refused);
-            assert!(error.contains("`memif_folders`"), "{error}");
+            assert!(matches!(error, PortForbidden::MemifFolder { .. }), "{error}");
         }
         for refused in [other.join("x.sock"), "/etc/x.sock".into(), "/x.sock".into()] {
             assert!(policy.check(&memif(&refused)).is_err(), "{}", refused.display());
@@ -168,12 +158,7 @@ mod tests {
     fn interfaces_are_those_of_the_configuration() {
         let uri = |text: &str| text.parse::<FaceUri>().expect("a FaceUri");
         let by_default = policy("");
-        assert!(
-            by_default
-                .check(&uri("dev://eth1"))
-                .expect_err("no interface is allowed by default")
-                .contains("`interfaces`")
-        );
+        assert_eq!(by_default.check(&uri("dev://eth1")), Err(PortForbidden::Interface("eth1".to_owned())));
         let listed = policy(
             "[ports]\ninterfaces = [\"eth1\"]\n[[port]]\nuri = \"dev://eth2\"\n[[face]]\nuri = \
              \"ether://[08:00:27:01:01:01]\"\nlocal = \"dev://eth3\"",

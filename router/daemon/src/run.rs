@@ -30,6 +30,7 @@ use namehop_packet::{BufferPool, FaceId};
 use crate::balancing::Balancing;
 use crate::config::{self, Config, ConfigError};
 use crate::control::Control;
+use crate::logging::{self, LogError};
 use crate::memory_budget::Budget;
 use crate::neighbours::NeighbourQueue;
 use crate::port_policy::PortPolicy;
@@ -39,7 +40,7 @@ use crate::supervise::{Supervisor, fault_point};
 use crate::token_file::TokenFile;
 use crate::worker::WorkerRings;
 
-use crate::{api_token, command_times, fib_file, logging, metrics, placement, power, restore, worker};
+use crate::{api_token, command_times, fib_file, metrics, placement, power, restore, worker};
 
 /// Most commands that are queued for the socket service.
 const SOCKET_COMMANDS: usize = 256;
@@ -64,9 +65,9 @@ pub enum RunError {
     /// The configuration is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The log filter is wrong.
-    #[error("{0}")]
-    Log(String),
+    /// Logging cannot start.
+    #[error(transparent)]
+    Log(#[from] LogError),
     /// A resource that the router needs is not available.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -101,7 +102,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         Some(file) => Config::load(file)?,
         None => Config::default(),
     };
-    logging::start(&config.log).map_err(RunError::Log)?;
+    logging::start(&config.log)?;
     let budget = Budget::of_host(&config);
     budget.log();
     let bounds = budget.bounds;

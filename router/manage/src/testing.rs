@@ -21,8 +21,8 @@ use namehop_packet::{FaceId, FaceScope};
 use namehop_wire::{Name, NameRef};
 
 use crate::server::{
-    ControlPlane, DispatchEntry, DispatchError, EngineStatus, LatencyStatus, NotSaved, PowerStatus, StateChange,
-    WorkerStatus,
+    ControlPlane, DispatchEntry, DispatchError, EngineStatus, LatencyStatus, NotSaved, PortForbidden, PowerStatus,
+    StateChange, WorkerStatus,
 };
 
 /// Face of a local application.
@@ -125,9 +125,9 @@ impl ControlPlane for FakeRouter {
         &self.faces
     }
 
-    fn may_open_port(&self, port: &FaceUri) -> Result<(), String> {
-        match port.scheme() {
-            "memif" => Err("commands may not open it".to_owned()),
+    fn may_open_port(&self, port: &FaceUri) -> Result<(), PortForbidden> {
+        match port {
+            FaceUri::Memif { .. } => Err(PortForbidden::MemifFolder { folder: "/run/ndn".into(), allowed: Vec::new() }),
             _ => Ok(()),
         }
     }

@@ -29,7 +29,7 @@ pub use apply::{Outcome, apply, undo};
 pub use findings::{Finding, findings};
 pub use state::{Record, StateFile};
 pub use step::{Before, HostChange, StepError};
-pub use system::System;
+pub use system::{ProgramError, System};
 
 #[cfg(test)]
 mod tests;

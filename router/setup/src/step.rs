@@ -1,8 +1,10 @@
 //! The kinds of changes: how to apply and undo each.
 
 use std::fmt;
+use std::io;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::System;
 use crate::detect::{PCI_DEVICES, VFIO_MODULE, module_is_loaded, pool_folder, users_of_group};
@@ -69,7 +71,7 @@ pub enum Before {
 }
 
 /// A change that failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Error)]
 #[error("{what}: {reason}")]
 pub struct StepError {
     /// The attempted action.
@@ -250,38 +252,60 @@ fn driver_of(system: &System, address: &str) -> Option<String> {
     system.link_name(&format!("{PCI_DEVICES}/{address}/driver"))
 }
 
+/// Why a device has not the wanted driver.
+#[derive(Debug, Error)]
+enum BindError {
+    /// A file of the kernel cannot be written.
+    #[error(transparent)]
+    Setting(#[from] io::Error),
+    /// The kernel chose another driver.
+    #[error("driver {0} bound the device instead of vfio-pci")]
+    OtherDriver(String),
+    /// The kernel chose no driver.
+    #[error("vfio-pci did not bind the device; see the kernel's log (dmesg)")]
+    NotBound,
+    /// Programs use the device.
+    #[error("{} uses the device; stop it first", .0.join(", "))]
+    InUse(Vec<String>),
+    /// The previous driver did not bind the device.
+    #[error("driver {0} did not bind the device again; see the kernel's log (dmesg)")]
+    NotReturned(String),
+}
+
 /// Binds a device to vfio-pci.
-fn bind(system: &System, address: &str) -> Result<(), String> {
+fn bind(system: &System, address: &str) -> Result<(), BindError> {
     if driver_of(system, address).as_deref() == Some(VFIO_MODULE) {
         return Ok(());
     }
-    let said = |error: std::io::Error| error.to_string();
-    system.write_setting(&format!("{PCI_DEVICES}/{address}/driver_override"), VFIO_MODULE).map_err(said)?;
+    system.write_setting(&format!("{PCI_DEVICES}/{address}/driver_override"), VFIO_MODULE)?;
     unbind(system, address)?;
     probe(system, address);
     match driver_of(system, address) {
         Some(driver) if driver == VFIO_MODULE => Ok(()),
-        Some(driver) => Err(format!("driver {driver} bound the device instead of vfio-pci")),
-        None => Err("vfio-pci did not bind the device; see the kernel's log (dmesg)".to_owned()),
+        Some(driver) => Err(BindError::OtherDriver(driver)),
+        None => Err(BindError::NotBound),
     }
 }
 
 /// Returns a device to its previous driver.
-fn release(system: &System, address: &str, driver: Option<&str>, driver_override: Option<&str>) -> Result<(), String> {
+fn release(
+    system: &System,
+    address: &str,
+    driver: Option<&str>,
+    driver_override: Option<&str>,
+) -> Result<(), BindError> {
     if driver_of(system, address).as_deref() == Some(VFIO_MODULE) {
         // While a program uses the device, unbinding would block for ever.
         let group =
             system.link_name(&format!("{PCI_DEVICES}/{address}/iommu_group")).and_then(|group| group.parse().ok());
         let users = group.map(|group| users_of_group(system, group)).unwrap_or_default();
         if !users.is_empty() {
-            return Err(format!("{} uses the device; stop it first", users.join(", ")));
+            return Err(BindError::InUse(users));
         }
     }
     // An empty line means no reservation.
     let reserved = driver_override.unwrap_or("\n");
-    system
-        .write_setting(&format!("{PCI_DEVICES}/{address}/driver_override"), reserved)
-        .map_err(|error| error.to_string())?;
+    system.write_setting(&format!("{PCI_DEVICES}/{address}/driver_override"), reserved)?;
     if driver_of(system, address).as_deref() != driver {
         unbind(system, address)?;
     }
@@ -295,14 +319,14 @@ fn release(system: &System, address: &str, driver: Option<&str>, driver_override
     if driver_of(system, address).as_deref() == Some(driver) {
         return Ok(());
     }
-    Err(format!("driver {driver} did not bind the device again; see the kernel's log (dmesg)"))
+    Err(BindError::NotReturned(driver.to_owned()))
 }
 
-fn unbind(system: &System, address: &str) -> Result<(), String> {
+fn unbind(system: &System, address: &str) -> io::Result<()> {
     if driver_of(system, address).is_none() {
         return Ok(());
     }
-    system.write_setting(&format!("{PCI_DEVICES}/{address}/driver/unbind"), address).map_err(|error| error.to_string())
+    system.write_setting(&format!("{PCI_DEVICES}/{address}/driver/unbind"), address)
 }
 
 /// Makes the kernel probe drivers. The result is visible at the device.

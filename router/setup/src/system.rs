@@ -5,6 +5,27 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use thiserror::Error;
+
+/// Why a program of this host did not succeed.
+#[derive(Debug, Error)]
+pub enum ProgramError {
+    /// It cannot be run.
+    #[error("{program}: {source}")]
+    NotRun {
+        /// Name of the program.
+        program: String,
+        /// Error of the system.
+        source: io::Error,
+    },
+    /// It failed without a message.
+    #[error("{0} failed")]
+    Failed(String),
+    /// It failed; the text is its error output.
+    #[error("{0}")]
+    Reported(String),
+}
+
 /// The root of `/proc`, `/sys`, `/etc` and `/lib/modules`.
 #[derive(Debug, Clone)]
 pub struct System {
@@ -125,17 +146,21 @@ impl System {
     /// Runs a program of this host. Does nothing in a simulated tree.
     ///
     /// # Errors
-    /// The error output of the program, or the reason why it cannot be run.
-    pub fn run(&self, program: &str, arguments: &[&str]) -> Result<(), String> {
+    /// The program fails, or it cannot be run.
+    pub fn run(&self, program: &str, arguments: &[&str]) -> Result<(), ProgramError> {
         if !self.is_this_host() {
             return Ok(());
         }
-        let output = Command::new(program).args(arguments).output().map_err(|error| format!("{program}: {error}"))?;
+        let output = Command::new(program).args(arguments).output();
+        let output = output.map_err(|source| ProgramError::NotRun { program: program.to_owned(), source })?;
         if output.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        Err(if said.is_empty() { format!("{program} failed") } else { said })
+        let reported = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        Err(match reported.is_empty() {
+            true => ProgramError::Failed(program.to_owned()),
+            false => ProgramError::Reported(reported),
+        })
     }
 }
 

@@ -4,6 +4,7 @@
 //! ones, a face to a new address takes over the routes. The old face is destroyed. Such faces are persistent, not
 //! permanent: the configuration keeps the name across restarts, so the state file must not keep an address.
 
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
@@ -14,8 +15,8 @@ use tokio::task::spawn_local;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
-use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
+use namehop_face::{FaceUri, FaceUriError};
 use namehop_manage::rib::Route;
 use namehop_manage::server::{ControlPlane, Management};
 use namehop_wire::Name;
@@ -72,7 +73,7 @@ impl NamedFace {
     async fn follow_once(&mut self) {
         let addresses = match resolve(self.uri.clone()).await {
             Ok(addresses) => addresses,
-            Err(problem) => return self.note_problem(problem),
+            Err(error) => return self.note_problem(error.to_string()),
         };
         if self.current.as_ref().is_some_and(|(current, _)| addresses.contains(current)) {
             return;
@@ -107,13 +108,27 @@ impl NamedFace {
     }
 }
 
+/// Why the addresses of a peer are not known.
+#[derive(Debug, thiserror::Error)]
+enum ResolveError {
+    /// The name has no address, or the resolver failed.
+    #[error(transparent)]
+    Name(#[from] FaceUriError),
+    /// The resolver thread cannot be started.
+    #[error("cannot start the resolver thread: {0}")]
+    Thread(io::Error),
+    /// The resolver thread ended without an answer.
+    #[error("the resolver thread ended unexpectedly")]
+    ThreadEnded,
+}
+
 /// Returns all addresses of a peer. The resolver blocks, so it has its own thread; the shutdown does not wait for it.
-async fn resolve(uri: FaceUri) -> Result<Vec<FaceUri>, String> {
+async fn resolve(uri: FaceUri) -> Result<Vec<FaceUri>, ResolveError> {
     let (reply, answer) = oneshot::channel();
     let resolving = thread::Builder::new().name("resolver".to_owned()).spawn(move || {
         // Fails if the router has ended.
-        let _ = reply.send(uri.canonize_all().map_err(|error| error.to_string()));
+        let _ = reply.send(uri.canonize_all());
     });
-    resolving.map_err(|error| format!("cannot start the resolver thread: {error}"))?;
-    answer.await.unwrap_or_else(|_| Err("the resolver thread ended unexpectedly".to_owned()))
+    resolving.map_err(ResolveError::Thread)?;
+    Ok(answer.await.map_err(|_| ResolveError::ThreadEnded)??)
 }

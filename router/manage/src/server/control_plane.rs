@@ -6,6 +6,7 @@
 use std::future::Future;
 use std::num::NonZeroU32;
 use std::ops::AddAssign;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -208,6 +209,37 @@ pub enum StateChange<'a> {
 #[error("{0}")]
 pub struct NotSaved(pub String);
 
+/// Why a command may not open a port. The text names the remedy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PortForbidden {
+    /// The port reads or writes files.
+    #[error("commands may not read or write files: add a [[port]] for {0} to the router's configuration")]
+    File(FaceUri),
+    /// The network interface is not listed.
+    #[error(
+        "commands may not use network interface {0}: list it in `interfaces` in section [ports] of the router's \
+         configuration"
+    )]
+    Interface(String),
+    /// The memif socket is not in an allowed folder.
+    #[error(
+        "commands may not open memif sockets in {}, only in existing folders in or below {}: choose one of these, or \
+         list the folder in `memif_folders` in section [ports] of the router's configuration",
+        .folder.display(), folder_list(.allowed)
+    )]
+    MemifFolder {
+        /// Folder of the socket.
+        folder: PathBuf,
+        /// The allowed folders.
+        allowed: Vec<PathBuf>,
+    },
+}
+
+fn folder_list(folders: &[PathBuf]) -> String {
+    let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    if folders.is_empty() { "(none)".to_owned() } else { folders.join(", ") }
+}
+
 /// The router as management uses it.
 pub trait ControlPlane: 'static {
     /// Returns the table of existing faces.
@@ -217,8 +249,8 @@ pub trait ControlPlane: 'static {
     /// checked for `pcap://` only.
     ///
     /// # Errors
-    /// Why not, and what to do.
-    fn may_open_port(&self, port: &FaceUri) -> Result<(), String>;
+    /// [`PortForbidden`]: why not, and what to do.
+    fn may_open_port(&self, port: &FaceUri) -> Result<(), PortForbidden>;
 
     /// Creates a face. `uri` is canonical.
     fn create_face(

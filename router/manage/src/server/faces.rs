@@ -217,7 +217,9 @@ impl<C: ControlPlane> Management<C> {
         if matches!(authority, Authority::ListedKey | Authority::Token) && !is_file || exists {
             return Ok(());
         }
-        self.control.may_open_port(port).map_err(|text| ControlResponse::new(status_code::FORBIDDEN, text))
+        self.control
+            .may_open_port(port)
+            .map_err(|error| ControlResponse::new(status_code::FORBIDDEN, error.to_string()))
     }
 
     async fn create_face(&self, parameters: ControlParameters, authority: Authority) -> ControlResponse {

@@ -45,8 +45,8 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
 pub use control_plane::{
-    ControlPlane, DispatchEntry, DispatchError, EngineStatus, HandoverCounters, NotSaved, QueueStatus, StateChange,
-    WorkerStatus,
+    ControlPlane, DispatchEntry, DispatchError, EngineStatus, HandoverCounters, NotSaved, PortForbidden, QueueStatus,
+    StateChange, WorkerStatus,
 };
 pub use inside::{Inside, RouterEnds, TableCursor};
 pub use latency::{LatencyCounts, LatencyStatus};

@@ -42,7 +42,7 @@ pub use address::{LinkAddress, LinkUri, PortAddress};
 pub use consumer::{Consumer, ConsumerPlan};
 pub use counts::ConsumerCounts;
 pub use link::{Link, LinkCounts, PATIENCE};
-pub use open_port::{OpenPort, memif_buffer_bytes};
+pub use open_port::{OpenPort, PortError, memif_buffer_bytes};
 pub use pacing::{MAX_IN_FLIGHT, Pacing};
 pub use packets::numbered_name;
 pub use port_link::{Idle, PortLink};
@@ -183,7 +183,7 @@ pub enum LoadError {
         /// Address of the link.
         link: String,
         /// The error.
-        reason: String,
+        reason: PortError,
     },
     /// A connection broke while measuring.
     #[error("connection failed: {0}")]

@@ -1,6 +1,7 @@
 //! Devices of links over ports: memif, and network interfaces over packet sockets or AF_XDP.
 
 use std::hash::{BuildHasher, RandomState};
+use std::io;
 use std::path::PathBuf;
 
 use namehop_dpdk::DpdkError;
@@ -15,6 +16,7 @@ use namehop_face::encapsulation::{Framing, HEADER_BYTES, Peer};
 use namehop_face::uri::{self, FaceUri, PortDriver};
 use namehop_packet::{BufferPool, PortQueue};
 use namehop_wire::MAX_PACKET_SIZE;
+use thiserror::Error;
 
 use super::LoadError;
 use super::address::PortAddress;
@@ -28,6 +30,53 @@ const MEMIF_BUFFER_BYTES: (u16, u16) = (2048, 9216);
 pub fn memif_buffer_bytes(packet_bytes: usize) -> u16 {
     let (usual, most) = MEMIF_BUFFER_BYTES;
     if packet_bytes <= usize::from(usual) { usual } else { most }
+}
+
+/// Why a port cannot be used.
+#[derive(Debug, Error)]
+pub enum PortError {
+    /// The local end of the link is not a port.
+    #[error("{0} is not a port")]
+    NotAPort(FaceUri),
+    /// Only routers can use the driver of the port.
+    #[error("{}:// is for routers only", .0.scheme())]
+    RouterDriver(PortDriver),
+    /// The socket of the memif cannot be created.
+    #[error("cannot create its socket: {0}")]
+    Socket(io::Error),
+    /// The thread that serves the socket of the memif cannot be started.
+    #[error("cannot start the thread for memif: {0}")]
+    Thread(io::Error),
+    /// The network interface is down.
+    #[error("network interface {0} is down; run 'ip link set {0} up'")]
+    InterfaceDown(String),
+    /// The network interface does not carry frames of the requested size.
+    #[error("network interface {interface} has an MTU of {mtu_bytes} bytes, less than {requested}: give a smaller mtu")]
+    Mtu {
+        /// Name of the interface.
+        interface: String,
+        /// Its MTU in bytes.
+        mtu_bytes: usize,
+        /// The requested MTU in bytes.
+        requested: usize,
+    },
+    /// The user may not use the network interface.
+    #[error("no permission for network interface {interface}: run this as root ({source})")]
+    Permission {
+        /// Name of the interface.
+        interface: String,
+        /// The error of the driver.
+        source: DpdkError,
+    },
+    /// No peer has connected to the memif in time.
+    #[error("no peer has connected: create the router's memif face with the opposite role ('namehop face create')")]
+    NoPeer,
+    /// The driver opened the port without a queue.
+    #[error("the port has no queue")]
+    NoQueue,
+    /// The driver cannot open the port.
+    #[error(transparent)]
+    Driver(#[from] DpdkError),
 }
 
 /// The device behind a port, kept while its queue is used.
@@ -88,11 +137,11 @@ impl OpenPort {
     }
 }
 
-fn open(address: &PortAddress, pool: &BufferPool) -> Result<OpenPort, String> {
+fn open(address: &PortAddress, pool: &BufferPool) -> Result<OpenPort, PortError> {
     match address.local() {
         FaceUri::Memif { socket, id, role, .. } => open_memif(address, (socket, *id, *role), pool),
         FaceUri::Device { driver, interface, .. } => open_interface(address, *driver, interface, pool),
-        other => Err(format!("{other} is not a port")),
+        other => Err(PortError::NotAPort(other.clone())),
     }
 }
 
@@ -100,21 +149,21 @@ fn open_memif(
     address: &PortAddress,
     (socket, id, role): (&str, u32, uri::MemifRole),
     pool: &BufferPool,
-) -> Result<OpenPort, String> {
+) -> Result<OpenPort, PortError> {
     let header_bytes = address.peer().framing().header_bytes();
     let asked_bytes = address.mtu_bytes().map_or(0, |mtu| mtu + header_bytes);
     let buffer_bytes = memif_buffer_bytes(asked_bytes);
     let socket = PathBuf::from(socket);
     let role = match role {
         uri::MemifRole::Server => {
-            prepare_socket(&socket).map_err(|error| format!("cannot create its socket: {error}"))?;
+            prepare_socket(&socket).map_err(PortError::Socket)?;
             MemifRole::Server
         }
         uri::MemifRole::Client => MemifRole::Client,
     };
-    let service = MemifService::start().map_err(|error| format!("cannot start the thread for memif: {error}"))?;
+    let service = MemifService::start().map_err(PortError::Thread)?;
     let memif = Memif { role, socket, id, ring_slots: MEMIF_RING_FRAMES, buffer_bytes };
-    let (port, queue) = service.open(&memif, pool).map_err(|error| error.to_string())?;
+    let (port, queue) = service.open(&memif, pool)?;
     let most_bytes = (usize::from(buffer_bytes) - header_bytes).min(MAX_PACKET_SIZE);
     Ok(OpenPort {
         queue: Box::new(queue),
@@ -129,16 +178,14 @@ fn open_interface(
     driver: PortDriver,
     interface: &str,
     pool: &BufferPool,
-) -> Result<OpenPort, String> {
-    let found = Interface::query(interface).map_err(|error| error.to_string())?;
+) -> Result<OpenPort, PortError> {
+    let found = Interface::query(interface)?;
     if !found.is_up {
-        return Err(format!("network interface {interface} is down; run 'ip link set {interface} up'"));
+        return Err(PortError::InterfaceDown(interface.to_owned()));
     }
     let mtu_bytes = found.mtu_bytes.min(MAX_FRAME_BYTES - HEADER_BYTES);
     if let Some(requested) = address.mtu_bytes().filter(|requested| *requested > mtu_bytes) {
-        return Err(format!(
-            "network interface {interface} has an MTU of {mtu_bytes} bytes, less than {requested}: give a smaller mtu"
-        ));
+        return Err(PortError::Mtu { interface: interface.to_owned(), mtu_bytes, requested });
     }
     let vlans: Vec<u16> = address.peer().vlan().iter().map(|vlan| vlan.get()).collect();
     let group = match address.peer() {
@@ -146,8 +193,8 @@ fn open_interface(
         _ => None,
     };
     let refused = |error: DpdkError| match error.is_permission() {
-        true => format!("no permission for network interface {interface}: run this as root ({error})"),
-        false => error.to_string(),
+        true => PortError::Permission { interface: interface.to_owned(), source: error },
+        false => PortError::Driver(error),
     };
     let wanted = Wanted::new(&vlans, &[]).map_err(refused)?;
     let (queue, device): (Box<dyn PortQueue>, Device) = match driver {
@@ -164,14 +211,14 @@ fn open_interface(
             group.map_or(Ok(()), |group| port.join(group, true)).map_err(refused)?;
             (first(queues)?, Device::Packet(port))
         }
-        PortDriver::Pci | PortDriver::Tap => return Err(format!("{}:// is for routers only", driver.scheme())),
+        PortDriver::Pci | PortDriver::Tap => return Err(PortError::RouterDriver(driver)),
     };
     let mtu_bytes = address.mtu_bytes().unwrap_or(mtu_bytes).min(MAX_PACKET_SIZE);
     Ok(OpenPort { queue, device, address: found.address, mtu_bytes })
 }
 
-fn first<Q: PortQueue>(queues: Vec<Q>) -> Result<Box<dyn PortQueue>, String> {
-    let first = queues.into_iter().next().ok_or("the port has no queue")?;
+fn first<Q: PortQueue>(queues: Vec<Q>) -> Result<Box<dyn PortQueue>, PortError> {
+    let first = queues.into_iter().next().ok_or(PortError::NoQueue)?;
     Ok(Box::new(first))
 }
 

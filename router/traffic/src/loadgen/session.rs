@@ -17,8 +17,8 @@ use super::control::{self, CreatedFace};
 use super::link::{Link, LinkCounts};
 use super::open_link::OpenLink;
 use super::{
-    Consumer, ConsumerCounts, ConsumerPlan, LONGEST, LinkAddress, LoadError, ProcessTimes, Producer, ProducerCounts,
-    ReplyPattern, TICK,
+    Consumer, ConsumerCounts, ConsumerPlan, LONGEST, LinkAddress, LoadError, PortError, ProcessTimes, Producer,
+    ProducerCounts, ReplyPattern, TICK,
 };
 use crate::target::TransportUri;
 
@@ -335,10 +335,7 @@ fn wait_for_peers(
     for (link, address) in links.zip(addresses) {
         while !link.is_connected() {
             if stop.load(Ordering::Relaxed) || Instant::now() > limit {
-                let reason = "no peer has connected: create the router's memif face with the opposite role ('namehop \
-                    face create')"
-                    .to_owned();
-                return Err(LoadError::Port { link: address.to_string(), reason });
+                return Err(LoadError::Port { link: address.to_string(), reason: PortError::NoPeer });
             }
             thread::sleep(TICK);
         }
