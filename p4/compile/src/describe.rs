@@ -12,7 +12,7 @@ use crate::control::description::{
 use crate::control::entry;
 use crate::control::rows::{Identity, identity};
 use crate::interpret::Switch;
-use crate::ir::{self, Shape};
+use crate::ir::{self, Id, Shape};
 use crate::lower;
 use crate::p4info;
 use crate::tree::{Program, Table, TableAction};
@@ -62,7 +62,7 @@ pub fn describe(
     let counter = |counter: &ir::Counter| CounterDescription {
         path: counter.path.clone(),
         size: counter.size as u64,
-        table: counter.table,
+        table: counter.table.map(Id::index),
     };
     let register = |register: &ir::Register| RegisterDescription {
         path: register.path.clone(),
@@ -73,7 +73,7 @@ pub fn describe(
         path: meter.path.clone(),
         size: meter.size as u64,
         bytes: meter.bytes,
-        table: meter.table,
+        table: meter.table.map(Id::index),
     };
     let value_set =
         |set: &ir::ValueSet| ValueSetDescription { path: set.path.clone(), size: set.size, fields: set.fields.clone() };

@@ -9,7 +9,7 @@ use namehop_p4runtime::info::P4Info;
 use serde::{Deserialize, Serialize};
 
 use super::rows::Identity;
-use crate::ir::{self, Shape};
+use crate::ir::{self, Id, Shape};
 
 /// All objects that can be changed, in the order of the compiled program.
 #[derive(Serialize, Deserialize)]
@@ -33,6 +33,18 @@ pub struct TableDescription {
     /// Constant entries of a table that has other entries too.
     pub const_entries: BTreeSet<Identity>,
     pub default_is_const: bool,
+}
+
+impl TableDescription {
+    /// The position of its action profile or selector in the description.
+    pub fn profile(&self) -> Option<usize> {
+        self.table.profile.map(Id::index)
+    }
+
+    /// With a selector: the position of the table of group members.
+    pub fn members(&self) -> Option<usize> {
+        self.table.members.map(Id::index)
+    }
 }
 
 #[derive(Serialize, Deserialize)]

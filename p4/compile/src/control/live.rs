@@ -10,7 +10,7 @@ use namehop_switch::program::{Change, Entry, Program};
 
 use super::cells::MeterRates;
 use super::state::Tables;
-use crate::ir::Cells;
+use crate::ir::{Cells, Id};
 
 /// Register cells that are accessed at a time, while packets wait.
 const CELLS_AT_ONCE: u64 = 4096;
@@ -80,10 +80,10 @@ impl Tables for Arc<Live> {
 
     fn clear_cell(&self, cells: Cells, cell: u32) {
         if let Some(counter) = cells.counter {
-            self.program.set_counter(counter, cell as usize, 0, 0);
+            self.program.set_counter(counter.index(), cell as usize, 0, 0);
         }
         if let Some(meter) = cells.meter {
-            self.set_rates(meter, u64::from(cell)..u64::from(cell) + 1, None);
+            self.set_rates(meter.index(), u64::from(cell)..u64::from(cell) + 1, None);
         }
     }
 

@@ -18,7 +18,7 @@ impl<T: Tables> State<T> {
     /// Parses an action as in the entries of the first table that uses the profile.
     fn action_of(&self, profile: usize, text: &str) -> Result<ActionOf, String> {
         let call = entry_text::action(text)?;
-        let described = self.description.tables.iter().find(|table| table.table.profile == Some(profile));
+        let described = self.description.tables.iter().find(|table| table.profile() == Some(profile));
         let described = described.ok_or("no table uses this action profile")?;
         let (place, values) = entry::action(described, &call)?;
         Ok(ActionOf { path: described.actions[place].path.clone(), values })
@@ -68,7 +68,7 @@ impl<T: Tables> State<T> {
 
     pub(super) fn members(&self, profile: &str) -> Result<Value, String> {
         let place = self.profile(profile)?;
-        let described = self.description.tables.iter().find(|table| table.table.profile == Some(place));
+        let described = self.description.tables.iter().find(|table| table.profile() == Some(place));
         let show = |action: &ActionOf| {
             let known = described.and_then(|table| table.actions.iter().find(|known| known.path == action.path));
             let names = known.into_iter().flat_map(|known| &known.parameters);

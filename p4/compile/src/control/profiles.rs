@@ -129,7 +129,8 @@ impl<T: Tables> State<T> {
     ) -> Result<(u32, Vec<u8>), String> {
         let shape = &self.description.tables[table].table;
         let path = &shape.path;
-        let profile = shape.profile.ok_or_else(|| format!("table {path} has no action profile"))?;
+        let profile = self.description.tables[table].profile();
+        let profile = profile.ok_or_else(|| format!("table {path} has no action profile"))?;
         let group = |placed: Placed| {
             let action = self.description.tables[table].actions.len();
             let values = [placed.number, placed.count].map(|number| Value::Int(number.into()));
@@ -158,7 +159,7 @@ impl<T: Tables> State<T> {
 
     /// Records that an entry uses the object of a reference, or no longer uses it.
     pub(super) fn note_user(&mut self, table: usize, identity: &Identity, reference: &Reference, uses: bool) {
-        let Some(profile) = self.description.tables[table].table.profile else { return };
+        let Some(profile) = self.description.tables[table].profile() else { return };
         let known = &mut self.profiles[profile];
         let users = match reference {
             Reference::Member(id) => known.members.get_mut(id).map(|member| &mut member.users),
@@ -175,8 +176,8 @@ impl<T: Tables> State<T> {
 
     /// Tables that use groups of a profile, each with its table of members.
     pub(super) fn tables_of(&self, profile: usize) -> Vec<(usize, usize)> {
-        let own = self.description.tables.iter().enumerate().filter(|(_, table)| table.table.profile == Some(profile));
-        own.filter_map(|(place, table)| Some((place, table.table.members?))).collect()
+        let own = self.description.tables.iter().enumerate().filter(|(_, table)| table.profile() == Some(profile));
+        own.filter_map(|(place, table)| Some((place, table.members()?))).collect()
     }
 
     fn place_entry(&self, members: usize, number: u32, place: u32, action: usize, values: &[Value]) -> Entry {
@@ -242,13 +243,14 @@ impl<T: Tables> State<T> {
         reference: &Reference,
         before: u64,
     ) -> Result<Option<Placed>, String> {
-        let shape = &self.description.tables[table].table;
+        let described = &self.description.tables[table];
         let Reference::Set(actions) = reference else { return Ok(None) };
         if actions.len() < 2 {
             return Ok(None);
         }
-        let (Some(profile), Some(members)) = (shape.profile, shape.members) else {
-            return Err(format!("table {} has no action selector, so an action set must have one action", shape.path));
+        let (Some(profile), Some(members)) = (described.profile(), described.members()) else {
+            let path = &described.table.path;
+            return Err(format!("table {path} has no action selector, so an action set must have one action"));
         };
         let count = actions.iter().map(|action| u64::from(action.weight)).sum();
         self.has_room(profile, before, count).map_err(Refused::text)?;
@@ -260,8 +262,8 @@ impl<T: Tables> State<T> {
 
     /// Deletes the slots of a set that no entry uses.
     pub(super) fn remove_set(&mut self, table: usize, placed: Placed) {
-        let shape = &self.description.tables[table].table;
-        let (Some(profile), Some(members)) = (shape.profile, shape.members) else { return };
+        let described = &self.description.tables[table];
+        let (Some(profile), Some(members)) = (described.profile(), described.members()) else { return };
         self.tables.wait();
         self.clear(&[(table, members)], placed);
         self.profiles[profile].places -= u64::from(placed.count);
@@ -309,7 +311,7 @@ impl<T: Tables> State<T> {
         }
         let Some(action) = action else { return Err(Refused::Invalid(format!("{what} needs an action"))) };
         let of_profile: Vec<usize> = (0..self.description.tables.len())
-            .filter(|table| self.description.tables[*table].table.profile == Some(profile))
+            .filter(|table| self.description.tables[*table].profile() == Some(profile))
             .collect();
         for table in of_profile {
             self.place_of(table, &action).map_err(Refused::Invalid)?;

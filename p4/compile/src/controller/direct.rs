@@ -15,7 +15,7 @@ use crate::control::cells::MeterRates;
 use crate::control::live::Live;
 use crate::control::rows::identity;
 use crate::control::state::State;
-use crate::ir::Cells;
+use crate::ir::{Cells, Id};
 
 /// Values to set for an entry; values that are `None` stay unchanged.
 #[derive(Default)]
@@ -70,15 +70,15 @@ impl Table<'_> {
 impl Running {
     pub(super) fn set_direct(&self, cells: &Cells, cell: u32, direct: &Direct) {
         if let (Some(counter), Some((packets, bytes))) = (cells.counter, direct.counter) {
-            self.control.live.program.set_counter(counter, cell as usize, packets, bytes);
+            self.control.live.program.set_counter(counter.index(), cell as usize, packets, bytes);
         }
         if let (Some(meter), Some(rates)) = (cells.meter, direct.meter) {
-            self.control.live.set_rates(meter, u64::from(cell)..u64::from(cell) + 1, rates);
+            self.control.live.set_rates(meter.index(), u64::from(cell)..u64::from(cell) + 1, rates);
         }
     }
 
     fn counter_data(&self, cells: &Cells, cell: Option<u32>) -> Option<CounterData> {
-        let (packets, bytes) = self.control.live.program.counter(cells.counter?, cell? as usize)?;
+        let (packets, bytes) = self.control.live.program.counter(cells.counter?.index(), cell? as usize)?;
         Some(CounterData { byte_count: bytes as i64, packet_count: packets as i64 })
     }
 
@@ -108,7 +108,7 @@ impl Running {
 
     fn meter_config(&self, cells: &Cells, cell: Option<u32>) -> Option<namehop_p4runtime::entity::MeterConfig> {
         let known = self.control.live.rates();
-        known.get(cells.meter?)?.get(&u64::from(cell?)).map(cells::config)
+        known.get(cells.meter?.index())?.get(&u64::from(cell?)).map(cells::config)
     }
 
     /// Changes the counter or meter of an existing entry.

@@ -12,6 +12,7 @@ use super::Running;
 use super::direct::key_of;
 use super::tables::Table;
 use crate::control::rows::Identity;
+use crate::ir::Id;
 
 /// Interval between two polls of all counters.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -67,7 +68,8 @@ impl Running {
             for (identity, extra) in state.timeouts(number) {
                 let Some(entry) = state.entry(number, identity) else { continue };
                 let Some(cell) = state.cell(number, &entry) else { continue };
-                let (packets, _) = self.control.live.program.counter(counter, cell as usize).unwrap_or_default();
+                let (packets, _) =
+                    self.control.live.program.counter(counter.index(), cell as usize).unwrap_or_default();
                 let fresh = || Watched { entry: extra.since, packets, since: now, is_told: false, look: *look };
                 let known = watched.entry((number, identity.clone())).or_insert_with(fresh);
                 known.look = *look;

@@ -53,7 +53,7 @@ impl Running {
 
     fn member_action(&self, profile: usize, given: &Action) -> Result<ActionOf, Status> {
         let state = self.control.state();
-        let of = state.description.tables.iter().position(|table| table.table.profile == Some(profile));
+        let of = state.description.tables.iter().position(|table| table.profile() == Some(profile));
         let number = of.ok_or_else(|| Status::internal("no table uses this action profile"))?;
         let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
         let (place, values) = table.action(given, false)?;

@@ -318,7 +318,7 @@ impl Running {
             (UpdateType::Delete, Some(known)) => (Change::Delete, known),
             _ => return Err(Status::not_found(format!("table {name} has no entry with this key"))),
         };
-        if let (Some(reference), Some(profile)) = (&reference, described.table.profile) {
+        if let (Some(reference), Some(profile)) = (&reference, described.profile()) {
             known_reference(&state.profiles[profile], reference).map_err(|what| {
                 let path = &state.description.profiles[profile].path;
                 Status::not_found(format!("table {name}: profile {path} has no {what}"))

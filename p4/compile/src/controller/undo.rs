@@ -17,6 +17,7 @@ use crate::control::replication::{Mirror, Session};
 use crate::control::rows::{Identity, identity};
 use crate::control::state::Notes;
 use crate::interpret::table::Match;
+use crate::ir::Id;
 
 /// Counter and meter of an entry, or of a cell.
 #[derive(Clone, Copy, Default)]
@@ -107,7 +108,10 @@ impl Running {
             let known = self.control.live.rates();
             (meter, known.get(meter).and_then(|known| known.get(&u64::from(cell))).copied())
         };
-        Measures { counter: cells.counter.and_then(counted), meter: cells.meter.map(limits) }
+        Measures {
+            counter: cells.counter.map(Id::index).and_then(counted),
+            meter: cells.meter.map(Id::index).map(limits),
+        }
     }
 
     fn keep_entry(&self, given: &TableEntry) -> Result<Undo<'_>, Status> {

@@ -297,7 +297,7 @@ impl<'a> Emitter<'a> {
             self.fused = Some(Order::AtOnce);
             at_once = Some(self.body(part));
         }
-        let state = self.state("way", 0, &fused.kept);
+        let state = self.state("way", &[], &fused.kept);
         self.fused = None;
         self.leave(before);
         let mut appends = false;

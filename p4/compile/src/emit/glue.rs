@@ -5,14 +5,14 @@ use std::fmt::Write;
 
 use super::Emitter;
 use super::types::Declarations;
-use crate::ir::{HEADERS, METADATA, STANDARD};
+use crate::ir::Var;
 use crate::syntax::ast::StructKind;
 use crate::types::Ty;
 
 impl Emitter<'_> {
     /// A field of the standard metadata in C, if the program has it.
     fn standard(&self, name: &str) -> Option<String> {
-        let ty = self.program.variables[STANDARD].ty;
+        let ty = self.program.variables[Var::STANDARD].ty;
         let info = self.types.structure(ty)?;
         let place = info.fields.iter().position(|(field, _)| &**field == name)?;
         Some(format!("s->standard.{}", Declarations::field(self.types, ty, place)))
@@ -29,7 +29,7 @@ impl Emitter<'_> {
             })
         };
         let open = "    struct packet *s = (struct packet *)p;\n    (void)s;\n";
-        let clear: String = [HEADERS, METADATA, STANDARD]
+        let clear: String = Var::OF_PACKET
             .into_iter()
             .map(|variable| format!("    memset(&{0}, 0, sizeof {0});\n", self.names[variable]))
             .collect();
@@ -85,7 +85,7 @@ impl Emitter<'_> {
 
     /// Copies the fields of a field list; all others are zero.
     fn preserve(&mut self) -> String {
-        let ty = self.program.variables[METADATA].ty;
+        let ty = self.program.variables[Var::METADATA].ty;
         let name = self.type_name(ty);
         let mut lists: BTreeMap<u64, String> = BTreeMap::new();
         self.listed(ty, "metadata", &mut Vec::new(), &mut lists);

@@ -22,12 +22,12 @@ fn words(words: &[u64]) -> String {
     hexadecimal(&words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>())
 }
 
-pub fn default(number: usize, table: &ir::Table, action: usize, values: &[Value]) -> String {
+pub fn default(number: ir::TableId, table: &ir::Table, action: usize, values: &[Value]) -> String {
     let data = lower::pack_values(table, action, ir::Cells::NONE, values);
     format!("default {number} {action} {}", hexadecimal(&data))
 }
 
-pub fn add(number: usize, table: &ir::Table, entry: &RuntimeEntry) -> String {
+pub fn add(number: ir::TableId, table: &ir::Table, entry: &RuntimeEntry) -> String {
     let packed = lower::pack(table, entry);
     format!(
         "add {number} {} {} {} {} {} {} {}",

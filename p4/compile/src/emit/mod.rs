@@ -19,7 +19,7 @@ use std::fmt::Write;
 use std::mem;
 
 use crate::interpret::Switch;
-use crate::ir::{self, Fused, Request, Statement};
+use crate::ir::{self, CounterId, Fused, Id, IndexVec, MeterId, RegisterId, Request, Statement, TableId, Var};
 use crate::optimise::visit;
 use crate::types::Types;
 use burst::Order;
@@ -67,19 +67,19 @@ struct Emitter<'a> {
     options: &'a Options,
     declarations: Declarations,
     /// C names of variables.
-    names: Vec<String>,
+    names: IndexVec<Var, String>,
     /// Variables that are positions in the packet.
-    bases: HashSet<ir::Var>,
-    registers: Vec<String>,
-    counters: Vec<String>,
-    meters: Vec<String>,
-    tables: Vec<String>,
+    bases: HashSet<Var>,
+    registers: IndexVec<RegisterId, String>,
+    counters: IndexVec<CounterId, String>,
+    meters: IndexVec<MeterId, String>,
+    tables: IndexVec<TableId, String>,
     /// All headers consist of whole bytes.
     aligned: bool,
     /// Packets go straight through, in one function.
     straight: bool,
     /// Variables that are needed after a lookup.
-    kept: HashSet<ir::Var>,
+    kept: HashSet<Var>,
     /// Labels that are the target of a jump.
     labels: HashSet<ir::Label>,
     text: String,
@@ -100,24 +100,24 @@ struct Emitter<'a> {
 #[derive(Clone, Copy)]
 enum End {
     /// A lookup in a table.
-    Lookup(usize),
+    Lookup(TableId),
     Cipher,
 }
 
 /// C names of variables, and which of them live in the packet's state.
 struct Names {
-    names: Vec<String>,
-    kept: HashSet<ir::Var>,
-    bases: HashSet<ir::Var>,
+    names: IndexVec<Var, String>,
+    kept: HashSet<Var>,
+    bases: HashSet<Var>,
 }
 
 impl Names {
     /// Variables that are read after a lookup live in the packet's state, as do large ones; the others live on the
     /// stack.
-    fn of(types: &Types, program: &ir::Program, lasting: &HashSet<ir::Var>, bases: &HashSet<ir::Var>) -> Self {
+    fn of(types: &Types, program: &ir::Program, lasting: &HashSet<Var>, bases: &HashSet<Var>) -> Self {
         let mut kept = lasting.clone();
-        let mut names = Vec::new();
-        for (number, variable) in program.variables.iter().enumerate() {
+        let mut names = IndexVec::new();
+        for (number, variable) in program.variables.enumerated() {
             if types.leaves(variable.ty) > MAX_ON_STACK {
                 kept.insert(number);
             }
@@ -143,7 +143,7 @@ pub fn emit<'a>(
         program,
         options,
         declarations: Declarations::default(),
-        names: Vec::new(),
+        names: IndexVec::new(),
         bases: HashSet::new(),
         registers: names(program.registers.iter().map(|register| &*register.path), |path, number| {
             unique("register$", path, number)
@@ -169,7 +169,7 @@ pub fn emit<'a>(
     emitter.program(title, fused, switch)
 }
 
-fn names<'n>(paths: impl Iterator<Item = &'n str>, name: impl Fn(&str, usize) -> String) -> Vec<String> {
+fn names<'n, I: Id>(paths: impl Iterator<Item = &'n str>, name: impl Fn(&str, usize) -> String) -> IndexVec<I, String> {
     paths.enumerate().map(|(number, path)| name(path, number)).collect()
 }
 
@@ -183,7 +183,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// The C name of a variable.
-    fn variable(&mut self, variable: ir::Var) -> String {
+    fn variable(&mut self, variable: Var) -> String {
         self.names[variable].clone()
     }
 
@@ -213,7 +213,7 @@ impl<'a> Emitter<'a> {
         }
         let glue = self.glue();
         let (burst, burst_name) = self.burst(fused);
-        let state = self.state("packet", 3, &HashSet::new());
+        let state = self.state("packet", &Var::OF_PACKET, &HashSet::new());
         let tables = self.table_declarations();
         let cells = self.cells();
         let entries = self.entries(switch);
@@ -275,20 +275,19 @@ impl<'a> Emitter<'a> {
             visit::segments(&part.body, &mut lasting);
         }
         let mut names = Names::of(self.types, self.program, &lasting, &HashSet::new());
-        for root in [ir::HEADERS, ir::METADATA, ir::STANDARD] {
+        for root in Var::OF_PACKET {
             names.names[root] = format!("s->{}", identifier(&self.program.variables[root].name));
         }
         self.enter(names, self.program);
     }
 
-    /// The struct of a packet's state: the first `always` variables, the kept ones, and others that are saved before
-    /// lookups.
-    fn state(&mut self, name: &str, always: usize, others: &HashSet<ir::Var>) -> String {
+    /// The struct of a packet's state: the `always` variables, the kept ones, and others that are saved before lookups.
+    fn state(&mut self, name: &str, always: &[Var], others: &HashSet<Var>) -> String {
         let words = self.program.tables.iter().map(ir::Table::key_words).max().unwrap_or(1);
         let mut text = format!("/* A packet and all that the program knows of it. */\nstruct {name} {{\n");
         let _ = write!(text, "    struct p4_packet base;\n    uint64_t key[{words}];\n");
-        for number in 0..self.program.variables.len() {
-            if number >= always && !self.kept.contains(&number) && !others.contains(&number) {
+        for number in self.program.variables.ids() {
+            if !always.contains(&number) && !self.kept.contains(&number) && !others.contains(&number) {
                 continue;
             }
             let ty = self.variable_type(number);
@@ -300,7 +299,9 @@ impl<'a> Emitter<'a> {
 
     /// The reason why packets have to go one at a time, if there is one.
     fn order_note(&self) -> Option<String> {
-        let mut places = vec![HashSet::new(); self.program.registers.len() + 1];
+        let mut places: IndexVec<RegisterId, HashSet<_>> =
+            self.program.registers.iter().map(|_| HashSet::new()).collect();
+        let mut random = HashSet::new();
         let mut rounds = false;
         for (number, part) in self.program.parts.iter().enumerate() {
             visit::accesses(&part.body, &mut |access, segment| match access {
@@ -308,15 +309,15 @@ impl<'a> Emitter<'a> {
                     places[register].insert((number, segment));
                 }
                 visit::Access::Random => {
-                    places[self.program.registers.len()].insert((number, segment));
+                    random.insert((number, segment));
                 }
             });
             visit::statements(&part.body, &mut |statement| {
                 rounds |= matches!(statement, Statement::Request { request, .. } if *request != Request::Truncate);
             });
         }
-        for (number, segments) in places.iter().enumerate() {
-            let name = self.program.registers.get(number).map_or("random", |register| &*register.path);
+        let paths = self.program.registers.iter().map(|register| &*register.path);
+        for (name, segments) in paths.zip(&places).chain([("random", &random)]) {
             let again = rounds && !segments.is_empty();
             let several = segments.len() > 1 || segments.iter().any(|(_, segment)| segment.is_none());
             if again || several {

@@ -43,7 +43,7 @@ impl Emitter<'_> {
         let kind = if self.fused.is_some() { "way" } else { "packet" };
         self.line(&format!("struct {kind} *s = (struct {kind} *)p;"));
         for variable in used {
-            if (variable > ir::STANDARD || self.fused.is_some()) && !self.kept.contains(&variable) {
+            if (variable > ir::Var::STANDARD || self.fused.is_some()) && !self.kept.contains(&variable) {
                 let ty = self.variable_type(variable);
                 let name = self.variable(variable);
                 self.line(&format!("{ty} {name};"));

@@ -8,7 +8,7 @@ use super::types::Form;
 use super::{Emitter, lines};
 use crate::interpret::Switch;
 use crate::interpret::table::RuntimeEntry;
-use crate::ir::{self, Expr, Kind, Match, TableKind};
+use crate::ir::{self, Expr, Kind, Match, TableId, TableKind};
 use crate::lower;
 
 /// Action data of more bits is stored behind the word with the action.
@@ -188,7 +188,7 @@ impl Emitter<'_> {
 
     /// C calls for the start of a lookup and for one step of it. The first `hashed` words of the key were already
     /// hashed.
-    pub(super) fn lookup(&self, number: usize, hashed: u32) -> (String, String) {
+    pub(super) fn lookup(&self, number: TableId, hashed: u32) -> (String, String) {
         let table = &self.program.tables[number];
         let name = &self.tables[number];
         let Shape { words, value_bytes, slots, bucket_bytes } = Shape::of(table);
@@ -226,7 +226,7 @@ impl Emitter<'_> {
     /// The program's own entries and default actions, as commands.
     pub(super) fn entries(&self, switch: &Switch<'_>) -> String {
         let mut text = String::from("const char *const namehop_p4_entries[] = {\n");
-        for (number, table) in self.program.tables.iter().enumerate() {
+        for (number, table) in self.program.tables.enumerated() {
             let Some(state) = lower::initial(switch, table) else { continue };
             if let Some((action, values)) = &state.default {
                 let _ = writeln!(text, "    \"{}\",", lines::default(number, table, *action, values));

@@ -4,6 +4,7 @@
 //! evaluation. `return`, `exit` and parser errors are jumps to the end of a block. Header validity and header stack
 //! positions are parts of places like fields.
 
+mod id;
 mod shape;
 mod show;
 mod table;
@@ -16,18 +17,12 @@ use crate::syntax::ast::{Binary, Unary};
 use crate::types::Ty;
 use crate::value::Value;
 
+pub use id::{
+    CounterId, DigestId, Id, IndexVec, Label, MachineId, MeterId, ProfileId, RegisterId, StateId, TableId, ValueSetId,
+    Var,
+};
 pub use shape::{Leaf, Shape};
 pub use table::{Action, Cells, Key, Match, Table, TableKind};
-
-/// Number of a variable in `Program::variables`.
-pub type Var = usize;
-/// Number of a block, as used by jumps.
-pub type Label = usize;
-
-/// Headers, user metadata and standard metadata: the first variables, which live as long as a packet.
-pub const HEADERS: Var = 0;
-pub const METADATA: Var = 1;
-pub const STANDARD: Var = 2;
 
 #[derive(Clone, Debug)]
 pub struct Variable {
@@ -86,9 +81,9 @@ pub enum Kind {
     /// The next 64-bit random number.
     Random,
     /// A cell of a register; zero outside of it.
-    Register(usize, Box<Expr>),
+    Register(RegisterId, Box<Expr>),
     /// Meters the packet in a cell of a meter, and gives its colour; green outside of the meter.
-    Meter(usize, Box<Expr>),
+    Meter(MeterId, Box<Expr>),
     /// Action data of the entry that a table has found, at this offset in bits.
     Argument(u64),
     /// Bits of the packet, at this offset in bits from the start of a header; zeros if the header was not parsed.
@@ -98,7 +93,7 @@ pub enum Kind {
     /// The ingress port.
     Port,
     /// True if a member of a value set matches these values.
-    InSet(usize, Vec<Expr>),
+    InSet(ValueSetId, Vec<Expr>),
 }
 
 /// A request of a program to the traffic manager.
@@ -129,16 +124,16 @@ pub enum Statement {
     Jump(Label),
     /// The states of a parser, beginning with `start`.
     Machine {
-        number: usize,
-        states: Vec<State>,
-        start: usize,
+        number: MachineId,
+        states: IndexVec<StateId, State>,
+        start: StateId,
         /// Runs if too many states were passed.
         timeout: Vec<Statement>,
     },
     /// Goes to a state of a machine.
     Goto {
-        machine: usize,
-        state: usize,
+        machine: MachineId,
+        state: StateId,
     },
     /// Sets the parser error.
     Error(Expr),
@@ -151,7 +146,7 @@ pub enum Statement {
     /// Begins a new list of data to be hashed.
     BeginData,
     /// Reports the data list to the control plane.
-    Digest(usize),
+    Digest(DigestId),
     /// Appends the packet's content behind the parsed headers to the data list.
     AppendPayload,
     ChecksumError,
@@ -160,8 +155,8 @@ pub enum Statement {
         value: Expr,
         list: Option<Expr>,
     },
-    WriteRegister(usize, Expr, Expr),
-    Count(usize, Expr),
+    WriteRegister(RegisterId, Expr, Expr),
+    Count(CounterId, Expr),
     Apply(Apply),
     Cipher(Cipher),
     /// A header begins at the parser position; or, if false, is not in the packet.
@@ -201,7 +196,7 @@ pub struct State {
 /// A lookup and the actions that follow it.
 #[derive(Clone, Debug)]
 pub struct Apply {
-    pub table: usize,
+    pub table: TableId,
     pub keys: Vec<Expr>,
     /// Number of leading key words that the previous lookup has hashed; its key begins with the same words.
     pub hashed: u32,
@@ -254,7 +249,7 @@ pub struct Counter {
     pub object: usize,
     pub size: usize,
     /// The table, if it is a direct counter.
-    pub table: Option<usize>,
+    pub table: Option<TableId>,
 }
 
 /// A meter. Direct meters follow all others.
@@ -265,7 +260,7 @@ pub struct Meter {
     /// True if it meters bytes instead of packets.
     pub bytes: bool,
     /// The table, if it is a direct meter.
-    pub table: Option<usize>,
+    pub table: Option<TableId>,
 }
 
 /// A value set of a parser, filled by the control plane.
@@ -308,15 +303,15 @@ pub struct Part {
 
 /// A whole program.
 pub struct Program {
-    pub variables: Vec<Variable>,
+    pub variables: IndexVec<Var, Variable>,
     pub parts: Vec<Part>,
-    pub tables: Vec<Table>,
-    pub registers: Vec<Register>,
-    pub counters: Vec<Counter>,
-    pub meters: Vec<Meter>,
-    pub profiles: Vec<Profile>,
-    pub value_sets: Vec<ValueSet>,
-    pub digests: Vec<Digest>,
+    pub tables: IndexVec<TableId, Table>,
+    pub registers: IndexVec<RegisterId, Register>,
+    pub counters: IndexVec<CounterId, Counter>,
+    pub meters: IndexVec<MeterId, Meter>,
+    pub profiles: IndexVec<ProfileId, Profile>,
+    pub value_sets: IndexVec<ValueSetId, ValueSet>,
+    pub digests: IndexVec<DigestId, Digest>,
     /// Calls that have no effect in compiled code.
     pub notes: Vec<String>,
 }

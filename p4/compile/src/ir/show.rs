@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{EmitField, Expr, Kind, Place, Program, Statement, Step};
+use super::{EmitField, Expr, Kind, Place, Program, Statement, Step, Var};
 use crate::interpret::show as show_value;
 use crate::syntax::ast::{Binary, Unary};
 use crate::types::Types;
@@ -148,7 +148,7 @@ impl Shown<'_> {
         format!("{}{}", self.expr(&field.value), if field.changed { "*" } else { "" })
     }
 
-    fn variable(&self, variable: usize) -> String {
+    fn variable(&self, variable: Var) -> String {
         format!("{}.{variable}", self.program.variables[variable].name)
     }
 

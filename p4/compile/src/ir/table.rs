@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::{CounterId, MeterId, ProfileId, TableId};
+
 /// How a key is matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Match {
@@ -42,20 +44,20 @@ pub struct Table {
     pub size: u64,
     pub cells: Cells,
     /// Index of the action profile or selector that its entries take their actions from.
-    pub profile: Option<usize>,
+    pub profile: Option<ProfileId>,
     /// With a selector: the table of group members. This table's last action, behind the program's own, stands for a
     /// group; its arguments are the number of the group and the number of its slots.
-    pub members: Option<usize>,
+    pub members: Option<TableId>,
     /// If this is a table of group members: the table that it belongs to.
-    pub members_of: Option<usize>,
+    pub members_of: Option<TableId>,
 }
 
 /// Direct objects of a table: each entry has a cell in this counter and this meter. The number of the cell precedes the
 /// action data of the entry.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Cells {
-    pub counter: Option<usize>,
-    pub meter: Option<usize>,
+    pub counter: Option<CounterId>,
+    pub meter: Option<MeterId>,
     /// Entries can have an idle timeout, which is detected by the counter.
     pub timeout: bool,
 }

@@ -3,7 +3,7 @@
 
 use super::place::Target;
 use super::scope::Scope;
-use super::{Lower, Lowerer, MAX_DEPTH};
+use super::{Lower, Lowerer, MAX_DEPTH, NO_PLACE};
 use crate::ir::{Expr, Kind, Label, Place, Statement, Step, Var};
 use crate::syntax::ast::{Direction, StructKind};
 use crate::tree::{self, Argument, Call, Class, ExprKind, Function, InstanceRef, has_effects};
@@ -26,7 +26,7 @@ impl<'p> Lowerer<'p> {
         for (number, argument) in arguments.iter().enumerate() {
             let name = names.get(number).copied().unwrap_or("argument");
             if matches!(self.types().get(argument.ty), Type::Extern { .. }) {
-                list.push(Passed { place: Place::variable(0, Types::VOID), back: None });
+                list.push(Passed { place: NO_PLACE, back: None });
                 continue;
             }
             let Some(value) = &argument.value else {
@@ -109,19 +109,22 @@ impl<'p> Lowerer<'p> {
         Ok(())
     }
 
-    /// Inlines a body with its own scope. Returns the variable that says whether it ended with `exit`.
-    fn inlined(&mut self, mut scope: Scope, body: impl FnOnce(&mut Self, Label) -> Lower<()>) -> Lower<Option<Var>> {
+    /// Inlines a body with its own scope, which `scope` makes from the label of its end. Returns the variable that
+    /// says whether it ended with `exit`.
+    fn inlined(
+        &mut self,
+        scope: impl FnOnce(Label) -> Scope,
+        body: impl FnOnce(&mut Self) -> Lower<()>,
+    ) -> Lower<Option<Var>> {
         if self.depth >= MAX_DEPTH {
             return self.refuse(format!("calls nest more than {MAX_DEPTH} deep"));
         }
         let end = self.label();
         let exiting = self.variable("exiting", Types::BOOL);
-        scope.exit = end;
-        scope.returns = end;
-        scope.exiting = Some(exiting);
+        let scope = Scope { exiting: Some(exiting), ..scope(end) };
         let before = std::mem::replace(&mut self.scope, scope);
         self.depth += 1;
-        let list = self.list(|lowerer| body(lowerer, end));
+        let list = self.list(body);
         self.depth -= 1;
         let scope = std::mem::replace(&mut self.scope, before);
         let list = list?;
@@ -178,15 +181,10 @@ impl<'p> Lowerer<'p> {
         if let Some(result) = &result {
             self.set(result.clone(), self.zero(returns))?;
         }
-        let scope = Scope {
-            unit: self.scope.unit,
-            frame: self.scope.frame.clone(),
-            locals,
-            result: result.clone(),
-            machine: self.scope.machine,
-            ..Scope::default()
-        };
-        let exiting = self.inlined(scope, |lowerer, _| lowerer.statements(&function.body))?;
+        let (unit, frame, machine) = (self.scope.unit, self.scope.frame.clone(), self.scope.machine);
+        let own = result.clone();
+        let scope = |end| Scope { unit, frame, locals, result: own, machine, ..Scope::new(end) };
+        let exiting = self.inlined(scope, |lowerer| lowerer.statements(&function.body))?;
         passed.truncate(function.parameters.len());
         self.copy_out(passed)?;
         self.pass_on(exiting)?;
@@ -198,7 +196,7 @@ impl<'p> Lowerer<'p> {
         let names: Vec<&str> = names.iter().map(|name| &**name).collect();
         let passed = self.pass(arguments, &names, true)?;
         let places = passed.iter().map(|argument| argument.place.clone()).collect();
-        let exiting = self.inlined(Scope::default(), |lowerer, _| lowerer.unit_body(object, places))?;
+        let exiting = self.inlined(Scope::new, |lowerer| lowerer.unit_body(object, places))?;
         self.copy_out(passed)?;
         self.pass_on(exiting)
     }
@@ -238,9 +236,6 @@ impl<'p> Lowerer<'p> {
         for ty in shell.frame.iter().skip(shell.parameters.len()) {
             let place = self.temporary("variable", *ty);
             self.scope.frame.push(place);
-        }
-        if self.scope.returns == 0 {
-            self.scope.returns = self.scope.exit;
         }
         self.statements(&shell.init)?;
         match class {

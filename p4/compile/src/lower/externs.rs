@@ -23,24 +23,17 @@ impl<'p> Lowerer<'p> {
             let path = || self.paths.get(&number).cloned().unwrap_or_else(|| format!("instance_{number}"));
             match object {
                 Object::Register { element, values } => {
-                    self.registers.insert(number, self.register_list.len());
                     let register = ir::Register { path: path(), object: number, ty: *element, size: values.len() };
-                    self.register_list.push(register);
+                    self.registers.insert(number, self.register_list.push(register));
                 }
                 Object::Counter(cells) if !cells.is_empty() => {
-                    self.counters.insert(number, self.counter_list.len());
-                    self.counter_list.push(ir::Counter {
-                        path: path(),
-                        object: number,
-                        size: cells.len(),
-                        table: None,
-                    });
+                    let counter = ir::Counter { path: path(), object: number, size: cells.len(), table: None };
+                    self.counters.insert(number, self.counter_list.push(counter));
                 }
                 Object::Meter(colours) if !colours.is_empty() => {
-                    self.meters.insert(number, self.meter_list.len());
                     let bytes = self.switch.units.get(&number) == Some(&METER_BYTES);
                     let meter = ir::Meter { path: path(), size: colours.len(), bytes, table: None };
-                    self.meter_list.push(meter);
+                    self.meters.insert(number, self.meter_list.push(meter));
                 }
                 _ => {}
             }
@@ -212,12 +205,11 @@ impl<'p> Lowerer<'p> {
             self.notes.insert(format!("digests of type {ty} do nothing in compiled code: {why}"));
             return Ok(());
         };
-        let known = self.digests.iter().position(|digest| digest.ty == data.ty);
+        let known = self.digests.find(|digest| digest.ty == data.ty);
         let number = known.unwrap_or_else(|| {
             let named = types.structure(data.ty).map(|info| info.name.to_string());
             let name = named.unwrap_or_else(|| format!("digest_{}", self.digests.len()));
-            self.digests.push(ir::Digest { name, ty: data.ty, shape });
-            self.digests.len() - 1
+            self.digests.push(ir::Digest { name, ty: data.ty, shape })
         });
         self.push(Statement::BeginData)?;
         self.append(Sink::Data, data)?;

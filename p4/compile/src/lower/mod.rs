@@ -18,7 +18,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::interpret::Switch;
-use crate::ir::{self, Expr, Kind, Label, Place, Statement, Var};
+use crate::ir::{
+    self, CounterId, DigestId, Expr, Id, IndexVec, Kind, Label, MeterId, Place, ProfileId, RegisterId, Statement,
+    TableId, ValueSetId, Var,
+};
 use crate::source::Span;
 use crate::tree::{Class, Program};
 use crate::types::{Ty, Types};
@@ -56,27 +59,28 @@ struct Lowerer<'p> {
     program: &'p Program,
     switch: &'p Switch<'p>,
     common: Common,
-    variables: Vec<ir::Variable>,
-    labels: Label,
+    variables: IndexVec<Var, ir::Variable>,
+    /// The numbers of labels and of machines so far.
+    labels: usize,
     machines: usize,
     /// Statements of the block that is being lowered.
     out: Vec<Statement>,
     scope: Scope,
-    tables: HashMap<(usize, usize), usize>,
-    table_list: Vec<ir::Table>,
-    registers: HashMap<usize, usize>,
-    register_list: Vec<ir::Register>,
-    counters: HashMap<usize, usize>,
-    counter_list: Vec<ir::Counter>,
-    meters: HashMap<usize, usize>,
-    meter_list: Vec<ir::Meter>,
+    tables: HashMap<(usize, usize), TableId>,
+    table_list: IndexVec<TableId, ir::Table>,
+    registers: HashMap<usize, RegisterId>,
+    register_list: IndexVec<RegisterId, ir::Register>,
+    counters: HashMap<usize, CounterId>,
+    counter_list: IndexVec<CounterId, ir::Counter>,
+    meters: HashMap<usize, MeterId>,
+    meter_list: IndexVec<MeterId, ir::Meter>,
     /// Tables of group members; they follow all other tables.
     member_tables: Vec<ir::Table>,
-    profiles: Vec<ir::Profile>,
-    value_sets: Vec<ir::ValueSet>,
+    profiles: IndexVec<ProfileId, ir::Profile>,
+    value_sets: IndexVec<ValueSetId, ir::ValueSet>,
     /// Colours of direct meters, by meter, while an action is lowered.
     colors: HashMap<usize, Expr>,
-    digests: Vec<ir::Digest>,
+    digests: IndexVec<DigestId, ir::Digest>,
     paths: HashMap<usize, String>,
     notes: BTreeSet<String>,
     statements: usize,
@@ -87,6 +91,9 @@ struct Lowerer<'p> {
 }
 
 const PARTS: [&str; 6] = ["parser", "verify", "ingress", "egress", "compute", "deparser"];
+
+/// Stands for the place of an extern, which has no value.
+const NO_PLACE: Place = Place { root: Var::HEADERS, steps: Vec::new(), ty: Types::VOID };
 
 /// Types for expressions of the lowered program; they are created before lowering starts.
 fn common(types: &mut Types) -> Common {
@@ -109,24 +116,24 @@ pub fn lower(program: &mut Program) -> Result<ir::Program, Refusal> {
         program,
         switch: &switch,
         common,
-        variables: Vec::new(),
+        variables: IndexVec::new(),
         labels: 0,
         machines: 0,
         out: Vec::new(),
-        scope: Scope::default(),
+        scope: Scope::new(Label::new(0)),
         tables: HashMap::new(),
-        table_list: Vec::new(),
+        table_list: IndexVec::new(),
         registers: HashMap::new(),
-        register_list: Vec::new(),
+        register_list: IndexVec::new(),
         counters: HashMap::new(),
-        counter_list: Vec::new(),
+        counter_list: IndexVec::new(),
         meters: HashMap::new(),
-        meter_list: Vec::new(),
+        meter_list: IndexVec::new(),
         member_tables: Vec::new(),
-        profiles: Vec::new(),
-        value_sets: Vec::new(),
+        profiles: IndexVec::new(),
+        value_sets: IndexVec::new(),
         colors: HashMap::new(),
-        digests: Vec::new(),
+        digests: IndexVec::new(),
         paths: switch.extern_paths().into_iter().map(|(path, object)| (object, path)).collect(),
         notes: BTreeSet::new(),
         statements: 0,
@@ -168,8 +175,7 @@ impl<'p> Lowerer<'p> {
     }
 
     fn variable(&mut self, name: &str, ty: Ty) -> Var {
-        self.variables.push(ir::Variable { name: Arc::from(name), ty });
-        self.variables.len() - 1
+        self.variables.push(ir::Variable { name: Arc::from(name), ty })
     }
 
     fn temporary(&mut self, name: &str, ty: Ty) -> Place {
@@ -178,7 +184,7 @@ impl<'p> Lowerer<'p> {
 
     fn label(&mut self) -> Label {
         self.labels += 1;
-        self.labels
+        Label::new(self.labels)
     }
 
     fn push(&mut self, statement: Statement) -> Lower<()> {
@@ -246,21 +252,20 @@ impl<'p> Lowerer<'p> {
             Some(Class::Control(number)) => self.program.controls[*number].shell.name.clone(),
             _ => return self.refuse("a part of the pipeline is missing"),
         };
-        let roots: &[Option<usize>] = match part {
-            0 => &[None, Some(0), Some(1), Some(2)],
-            1 | 4 => &[Some(0), Some(1)],
-            2 | 3 => &[Some(0), Some(1), Some(2)],
-            _ => &[None, Some(0)],
+        // The packet itself is an extern, which has no place.
+        let [headers, metadata, standard] = Var::OF_PACKET;
+        let roots: &[Option<Var>] = match part {
+            0 => &[None, Some(headers), Some(metadata), Some(standard)],
+            1 | 4 => &[Some(headers), Some(metadata)],
+            2 | 3 => &[Some(headers), Some(metadata), Some(standard)],
+            _ => &[None, Some(headers)],
         };
-        let places: Vec<Place> = roots
-            .iter()
-            .map(|root| root.map_or(Place::variable(0, Types::VOID), |root| Place::variable(root, types[root])))
-            .collect();
-        self.scope = Scope::default();
+        let place = |root: &Option<Var>| root.map_or(NO_PLACE, |root| Place::variable(root, types[root.index()]));
+        let places: Vec<Place> = roots.iter().map(place).collect();
         self.part = part;
         let body = self.list(|lowerer| {
             let end = lowerer.label();
-            lowerer.scope.exit = end;
+            lowerer.scope = Scope::new(end);
             let body = lowerer.list(|lowerer| lowerer.unit_body(object, places))?;
             lowerer.push(Statement::Block(end, body))
         })?;

@@ -2,7 +2,7 @@
 
 use super::table::MAX_RANGE;
 use super::{Lower, Lowerer};
-use crate::ir::{self, Expr, Kind, State, Statement};
+use crate::ir::{self, Expr, Id, IndexVec, Kind, MachineId, State, StateId, Statement};
 use crate::syntax::ast::Binary;
 use crate::tree::{self, Class, ExprKind, Next, Parser, Transition, has_effects};
 use crate::types::Types;
@@ -10,13 +10,13 @@ use crate::types::Types;
 impl<'p> Lowerer<'p> {
     pub(super) fn machine(&mut self, parser: &'p Parser) -> Lower<()> {
         let start = match parser.start {
-            Next::State(start) => start,
+            Next::State(start) => StateId::new(start),
             next => return self.go(next),
         };
         self.machines += 1;
-        let number = self.machines;
-        self.scope.machine = number;
-        let mut states = Vec::new();
+        let number = MachineId::new(self.machines);
+        self.scope.machine = Some(number);
+        let mut states = IndexVec::new();
         for state in &parser.states {
             let body = self.list(|lowerer| {
                 lowerer.statements(&state.body)?;
@@ -36,8 +36,8 @@ impl<'p> Lowerer<'p> {
             }
             Next::Reject => self.reject("NoError"),
             Next::State(state) => {
-                let machine = self.scope.machine;
-                self.push(Statement::Goto { machine, state })
+                let Some(machine) = self.scope.machine else { return self.refuse("a state is missing") };
+                self.push(Statement::Goto { machine, state: StateId::new(state) })
             }
         }
     }
@@ -74,13 +74,11 @@ impl<'p> Lowerer<'p> {
 
     fn in_value_set(&mut self, place: usize, values: Vec<Expr>) -> Lower<Expr> {
         let owner = (self.scope.unit, place);
-        let known = self.value_sets.iter().position(|set| set.owner == owner);
-        let number = match known {
+        let number = match self.value_sets.find(|set| set.owner == owner) {
             Some(number) => number,
             None => {
                 let set = self.value_set(owner)?;
-                self.value_sets.push(set);
-                self.value_sets.len() - 1
+                self.value_sets.push(set)
             }
         };
         Ok(Expr { kind: Kind::InSet(number, values), ty: Types::BOOL })

@@ -6,7 +6,7 @@
 
 use super::{Lower, Lowerer};
 use crate::interpret::{Object, Profile};
-use crate::ir::{self, Apply, Cells, Expr, Kind, Place, Sink, Statement, Var};
+use crate::ir::{self, Apply, Cells, Expr, Id, IndexVec, Kind, Place, Sink, Statement, TableId, Var};
 use crate::syntax::ast::Binary;
 use crate::tree::Table;
 use crate::types::Types;
@@ -32,7 +32,7 @@ pub(super) struct Selected {
 
 impl<'p> Lowerer<'p> {
     /// Sets the direct counter and meter of a table.
-    pub(super) fn cells_of(&mut self, number: usize, table: &'p Table) -> Lower<()> {
+    pub(super) fn cells_of(&mut self, number: TableId, table: &'p Table) -> Lower<()> {
         let size = self.table_list[number].size;
         let path = self.table_list[number].path.clone();
         let mut cells = Cells { timeout: table.support_timeout, ..Cells::default() };
@@ -42,16 +42,16 @@ impl<'p> Lowerer<'p> {
             // The hidden counter for idle timeouts has no name in the program.
             let path = named.unwrap_or_else(|| format!("{path}.$used"));
             let object = counted.unwrap_or(usize::MAX);
-            cells.counter = Some(self.counter_list.len());
-            self.counter_list.push(ir::Counter { path, object, size: size as usize, table: Some(number) });
+            let counter = ir::Counter { path, object, size: size as usize, table: Some(number) };
+            cells.counter = Some(self.counter_list.push(counter));
         }
         if let Some((meter, _)) = &table.meter {
             let object = self.object(meter)?;
             if matches!(self.switch.objects[object], Object::Meter(_)) {
                 let path = self.paths.get(&object).cloned().unwrap_or_else(|| format!("{path}.$meter"));
                 let bytes = self.switch.units.get(&object) == Some(&METER_BYTES);
-                cells.meter = Some(self.meter_list.len());
-                self.meter_list.push(ir::Meter { path, size: size as usize, bytes, table: Some(number) });
+                let meter = ir::Meter { path, size: size as usize, bytes, table: Some(number) };
+                cells.meter = Some(self.meter_list.push(meter));
             }
         }
         if cells.are_there() && size > MOST_CELLS {
@@ -65,7 +65,7 @@ impl<'p> Lowerer<'p> {
     }
 
     /// At the start of an action: counts and meters the packet for the entry. Default actions have no cell.
-    pub(super) fn use_cell(&mut self, number: usize, table: &'p Table) -> Lower<()> {
+    pub(super) fn use_cell(&mut self, number: TableId, table: &'p Table) -> Lower<()> {
         let cells = self.table_list[number].cells;
         let cell = Expr { kind: Kind::Argument(0), ty: self.common.index };
         if let Some(counter) = cells.counter {
@@ -80,26 +80,25 @@ impl<'p> Lowerer<'p> {
     }
 
     /// Sets the action profile of a table, and with a selector creates the table of members.
-    pub(super) fn profile_of(&mut self, number: usize, table: &'p Table) -> Lower<()> {
+    pub(super) fn profile_of(&mut self, number: TableId, table: &'p Table) -> Lower<()> {
         let Some(implementation) = &table.implementation else { return Ok(()) };
         let object = self.object(implementation)?;
         let Some(Profile { size, selector }) = self.switch.profiles.get(&object).copied() else { return Ok(()) };
         let size = size.clamp(1, MOST_PLACES);
-        let known = self.profiles.iter().position(|known| known.object == object);
-        let place = known.unwrap_or(self.profiles.len());
-        if known.is_none() {
+        let known = self.profiles.find(|known| known.object == object);
+        let profile = known.unwrap_or_else(|| {
             let path = self.paths.get(&object).cloned().unwrap_or_else(|| format!("profile_{object}"));
-            self.profiles.push(ir::Profile { path, object, size, selector: selector.is_some() });
-        }
+            self.profiles.push(ir::Profile { path, object, size, selector: selector.is_some() })
+        });
         let main = &mut self.table_list[number];
-        main.profile = Some(place);
+        main.profile = Some(profile);
         if selector.is_none() {
             return Ok(());
         }
         let key = |name: &str| ir::Key { name: name.into(), kind: ir::Match::Exact, width: GROUP_BITS, signed: false };
         self.member_tables.push(ir::Table {
             path: format!("{}.$members", main.path),
-            owner: (usize::MAX, number),
+            owner: (usize::MAX, number.index()),
             keys: vec![key("group"), key("place")],
             actions: main.actions.clone(),
             // While a group changes, it exists twice.
@@ -110,14 +109,14 @@ impl<'p> Lowerer<'p> {
             members_of: Some(number),
         });
         main.actions.push(ir::Action { name: "group".into(), arguments: vec![GROUP_BITS, GROUP_BITS] });
-        main.members = Some(FIRST_MEMBER_TABLE + self.member_tables.len() - 1);
+        main.members = Some(TableId::new(FIRST_MEMBER_TABLE + self.member_tables.len() - 1));
         Ok(())
     }
 
     /// Adds the action for entries that stand for a group, and prepares the actions of group members.
     pub(super) fn group_action(
         &mut self,
-        number: usize,
+        number: TableId,
         table: &'p Table,
         actions: &mut Vec<Vec<Statement>>,
     ) -> Lower<Option<Selected>> {
@@ -146,7 +145,7 @@ impl<'p> Lowerer<'p> {
     /// action.
     pub(super) fn select_member(
         &mut self,
-        number: usize,
+        number: TableId,
         table: &'p Table,
         selected: Selected,
         values: Vec<Expr>,
@@ -187,11 +186,17 @@ impl<'p> Lowerer<'p> {
 }
 
 /// Moves the tables of members behind all others, and gives them their final numbers.
-pub(super) fn number_member_tables(parts: &mut [ir::Part], tables: &mut Vec<ir::Table>, members: Vec<ir::Table>) {
+pub(super) fn number_member_tables(
+    parts: &mut [ir::Part],
+    tables: &mut IndexVec<TableId, ir::Table>,
+    members: Vec<ir::Table>,
+) {
     let first = tables.len();
-    let number =
-        |number: usize| if number >= FIRST_MEMBER_TABLE { first + number - FIRST_MEMBER_TABLE } else { number };
-    for table in &mut *tables {
+    let number = |table: TableId| match table.index().checked_sub(FIRST_MEMBER_TABLE) {
+        Some(member) => TableId::new(first + member),
+        None => table,
+    };
+    for table in tables.iter_mut() {
         table.members = table.members.map(number);
     }
     tables.extend(members);

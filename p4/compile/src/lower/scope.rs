@@ -1,9 +1,8 @@
 //! The scope of the code that is being lowered.
 
-use crate::ir::{Label, Place, Var};
+use crate::ir::{Label, MachineId, Place, Var};
 
 /// A function, action, parser or control that is being inlined.
-#[derive(Clone, Default)]
 pub struct Scope {
     /// The instance of the parser or control.
     pub unit: usize,
@@ -21,5 +20,23 @@ pub struct Scope {
     /// Targets of `break` and `continue`.
     pub loops: Vec<(Label, Label)>,
     /// The machine of the parser's states.
-    pub machine: usize,
+    pub machine: Option<MachineId>,
+}
+
+impl Scope {
+    /// A scope without variables, of code that `return` and `exit` leave by a jump to `end`.
+    pub fn new(end: Label) -> Self {
+        Scope {
+            unit: 0,
+            frame: Vec::new(),
+            locals: Vec::new(),
+            returns: end,
+            result: None,
+            exit: end,
+            exiting: None,
+            exits: false,
+            loops: Vec::new(),
+            machine: None,
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Statements.
 
 use super::{Lower, Lowerer};
-use crate::ir::{Expr, Kind, Place, Statement, Step};
+use crate::ir::{Expr, Kind, Label, Place, Statement, Step};
 use crate::syntax::ast::Binary;
 use crate::tree::{self, Statement as Tree, has_effects};
 use crate::types::{Type, Types};
@@ -114,14 +114,14 @@ impl<'p> Lowerer<'p> {
     }
 
     /// A loop; its body leaves it by a jump to the end.
-    fn repeat(&mut self, body: impl FnOnce(&mut Self, usize) -> Lower<()>) -> Lower<()> {
+    fn repeat(&mut self, body: impl FnOnce(&mut Self, Label) -> Lower<()>) -> Lower<()> {
         let leave = self.label();
         let list = self.list(|lowerer| body(lowerer, leave))?;
         self.push(Statement::Block(leave, vec![Statement::Loop(list)]))
     }
 
     /// The body of a loop; `continue` jumps to its end.
-    fn round(&mut self, body: &'p [Tree], leave: usize) -> Lower<()> {
+    fn round(&mut self, body: &'p [Tree], leave: Label) -> Lower<()> {
         let next = self.label();
         self.scope.loops.push((leave, next));
         let list = self.list(|lowerer| lowerer.statements(body));

@@ -6,7 +6,7 @@ use num_traits::Signed;
 use super::call::Passed;
 use super::{Lower, Lowerer};
 use crate::interpret::table::{Match, RuntimeEntry, TableState};
-use crate::ir::{self, Apply, Expr, Kind, Statement};
+use crate::ir::{self, Apply, Expr, Kind, Statement, TableId};
 use crate::tree::{self, Call, Class, Table, Target, has_effects};
 use crate::types::{Ty, Type, Types};
 use crate::value::{self, Value};
@@ -31,7 +31,7 @@ impl<'p> Lowerer<'p> {
     }
 
     /// The number of a table of the control that is being lowered.
-    fn table(&mut self, place: usize) -> Lower<(usize, &'p Table)> {
+    fn table(&mut self, place: usize) -> Lower<(TableId, &'p Table)> {
         let owner = self.scope.unit;
         let Some(unit) = self.switch.unit(owner) else { return self.refuse("a table is missing") };
         let Class::Control(control) = unit.class() else {
@@ -70,11 +70,10 @@ impl<'p> Lowerer<'p> {
             return self.refuse("a table has more than 254 actions");
         }
         let path = unit.tables[place].path.clone();
-        let number = self.table_list.len();
         let size = table.size.unwrap_or(DEFAULT_SIZE).max(table.entries.len() as u64).min(MAX_SIZE);
         let (cells, profile) = (ir::Cells::default(), None);
         let (members, members_of) = (None, None);
-        self.table_list.push(ir::Table {
+        let number = self.table_list.push(ir::Table {
             path,
             owner: (owner, place),
             keys,

@@ -2,8 +2,7 @@
 //! recirculation. The traffic manager's work is placed between the parts, so that knowledge of one part is available in
 //! the next.
 
-use crate::ir::{Expr, HEADERS, Kind, METADATA, Part, Place, Program, STANDARD, Sink, Statement, Step, Var};
-use crate::ir::{Fused, Variable};
+use crate::ir::{Expr, Fused, IndexVec, Kind, Part, Place, Program, Sink, Statement, Step, Var, Variable};
 use crate::optimise::{forward, hashes, in_place, live, paths, settle, split, visit};
 use crate::syntax::ast::Binary;
 use crate::types::{Ty, Type, Types};
@@ -69,7 +68,7 @@ fn sees_order(program: &Program) -> bool {
 }
 
 fn goes_straight(program: &Program, types: &Types) -> bool {
-    let ty = program.variables[STANDARD].ty;
+    let ty = program.variables[Var::STANDARD].ty;
     let group = types.structure(ty).and_then(|info| info.fields.iter().position(|(name, _)| &**name == "mcast_grp"));
     let mut straight = visit::is_aligned(program);
     let mut loops = [false; 2];
@@ -77,7 +76,7 @@ fn goes_straight(program: &Program, types: &Types) -> bool {
         visit::statements(&part.body, &mut |statement| match statement {
             Statement::Request { .. } => straight = false,
             // Clearing the multicast group drops a packet; setting it to another value copies packets.
-            Statement::Set(place, value) if place.root == STANDARD => {
+            Statement::Set(place, value) if place.root == Var::STANDARD => {
                 let clears = matches!(&value.kind, Kind::Const(value) if value.number() == 0);
                 straight &= matches!(place.steps.first(), Some(Step::Field(field)) if clears || Some(*field) != group);
             }
@@ -118,14 +117,13 @@ pub fn fixed_width(types: &Types, ty: Ty) -> Option<u32> {
 
 struct Fuser<'a> {
     types: &'a Types,
-    variables: Vec<Variable>,
+    variables: IndexVec<Var, Variable>,
     body: Vec<Statement>,
 }
 
 impl Fuser<'_> {
     fn variable(&mut self, name: &str, ty: Ty) -> Place {
-        self.variables.push(Variable { name: name.into(), ty });
-        Place::variable(self.variables.len() - 1, ty)
+        Place::variable(self.variables.push(Variable { name: name.into(), ty }), ty)
     }
 
     fn set(&mut self, place: Place, value: Expr) {
@@ -134,10 +132,10 @@ impl Fuser<'_> {
 
     /// A field of the standard metadata.
     fn standard(&self, name: &str) -> Option<Place> {
-        let ty = self.variables[STANDARD].ty;
+        let ty = self.variables[Var::STANDARD].ty;
         let fields = &self.types.structure(ty)?.fields;
         let field = fields.iter().position(|(field, _)| &**field == name)?;
-        Some(Place::variable(STANDARD, ty).step(Step::Field(field), fields[field].1))
+        Some(Place::variable(Var::STANDARD, ty).step(Step::Field(field), fields[field].1))
     }
 
     fn set_standard(&mut self, name: &str, value: impl Fn(Ty) -> Expr) {
@@ -155,7 +153,7 @@ impl Fuser<'_> {
     }
 
     fn all(&mut self, program: &Program, ordered: bool) -> Option<()> {
-        for root in [HEADERS, METADATA, STANDARD] {
+        for root in Var::OF_PACKET {
             let ty = self.variables[root].ty;
             self.set(Place::variable(root, ty), Expr::constant(self.types.zero(ty), ty));
         }

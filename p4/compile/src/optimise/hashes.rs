@@ -1,7 +1,7 @@
 //! Shares hashes between lookups: if a key begins with the previous lookup's key, as for increasingly long prefixes of
 //! a name, that part is not hashed again.
 
-use crate::ir::{Apply, Expr, Kind, Place, Program, Statement, Step, Table, TableKind, Var};
+use crate::ir::{Apply, Expr, IndexVec, Kind, Place, Program, Statement, Step, Table, TableId, TableKind, Var};
 use crate::optimise::visit;
 
 /// The parts of a key, in the order in which they are hashed, with their widths in bits.
@@ -15,7 +15,7 @@ pub fn share(program: &mut Program) {
 }
 
 /// Walks through statements with the key that was hashed last, if it is known and its parts have not changed since.
-fn list(tables: &[Table], statements: &mut [Statement], hashed: &mut Option<Key>) {
+fn list(tables: &IndexVec<TableId, Table>, statements: &mut [Statement], hashed: &mut Option<Key>) {
     for statement in statements {
         match statement {
             Statement::Set(place, _) | Statement::ReadVarbit(place, _) => forget(hashed, place),
@@ -39,7 +39,7 @@ fn list(tables: &[Table], statements: &mut [Statement], hashed: &mut Option<Key>
                 *hashed = None;
             }
             Statement::Machine { states, timeout, .. } => {
-                for state in states {
+                for state in states.iter_mut() {
                     list(tables, &mut state.body, &mut None);
                 }
                 list(tables, timeout, &mut None);
@@ -52,7 +52,7 @@ fn list(tables: &[Table], statements: &mut [Statement], hashed: &mut Option<Key>
     }
 }
 
-fn lookup(tables: &[Table], apply: &mut Apply, hashed: &mut Option<Key>) {
+fn lookup(tables: &IndexVec<TableId, Table>, apply: &mut Apply, hashed: &mut Option<Key>) {
     let table = &tables[apply.table];
     let key = key_of(table, apply);
     let begun = match (&key, &*hashed) {

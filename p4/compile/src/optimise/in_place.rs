@@ -35,8 +35,8 @@ pub fn locate(program: &mut Program, types: &Types, headers: &[HeaderParts]) -> 
         {
             continue;
         }
-        program.variables.push(Variable { name: format!("{}_at", header.name).into(), ty: Types::VOID });
-        let base = program.variables.len() - 1;
+        let name = format!("{}_at", header.name).into();
+        let base = program.variables.push(Variable { name, ty: Types::VOID });
         let place = placer.headers.len();
         for (variable, offset, _) in &header.fields {
             placer.owner.insert(*variable, place);

@@ -5,67 +5,82 @@ use std::collections::{HashMap, HashSet};
 
 use super::unused::has_effect;
 use super::visit;
-use crate::ir::{Expr, Kind, Label, Program, Resume, Statement, Var};
+use crate::ir::{Expr, Id, Kind, Label, MachineId, Program, Resume, StateId, Statement, Var};
 
 /// Removes dead assignments. Returns the variables that are live after a lookup.
 pub fn keep_what_lives(program: &mut Program) -> HashSet<Var> {
-    let mut live = Live { words: program.variables.len().div_ceil(64), ..Live::default() };
-    live.kept = live.none();
+    let none = VarSet::none(program.variables.len());
+    let mut live =
+        Live { labels: HashMap::new(), states: HashMap::new(), kept: none.clone(), none: none.clone(), removing: true };
     let mut body = std::mem::take(&mut program.parts[0].body);
-    live.removing = true;
-    let none = live.none();
     live.list(&mut body, none);
     program.parts[0].body = body;
-    listed(&live.kept).into_iter().collect()
+    live.kept.iter().collect()
 }
 
-/// A set of variables, as a bit set.
-type Set = Vec<u64>;
+/// A set of variables, with a bit for each variable of the program.
+#[derive(Clone)]
+struct VarSet(Vec<u64>);
 
-fn has(set: &Set, variable: Var) -> bool {
-    set[variable / 64] >> (variable % 64) & 1 == 1
-}
-
-fn listed(set: &Set) -> Vec<Var> {
-    (0..set.len() * 64).filter(|variable| has(set, *variable)).collect()
-}
-
-fn add(set: &mut Set, variable: Var) {
-    set[variable / 64] |= 1 << (variable % 64);
-}
-
-fn remove(set: &mut Set, variable: Var) {
-    set[variable / 64] &= !(1 << (variable % 64));
-}
-
-/// Adds the second set to the first. Returns true if the first grows.
-fn unite(set: &mut Set, other: &Set) -> bool {
-    let mut grows = false;
-    for (word, other) in set.iter_mut().zip(other) {
-        grows |= *other & !*word != 0;
-        *word |= other;
+impl VarSet {
+    /// The empty set, with room for `count` variables.
+    fn none(count: usize) -> Self {
+        VarSet(vec![0; count.div_ceil(64)])
     }
-    grows
+
+    /// The word and the bit of a variable.
+    fn place(variable: Var) -> (usize, u64) {
+        (variable.index() / 64, 1 << (variable.index() % 64))
+    }
+
+    fn has(&self, variable: Var) -> bool {
+        let (word, bit) = Self::place(variable);
+        self.0[word] & bit != 0
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Var> {
+        (0..self.0.len() * 64).map(Var::new).filter(|variable| self.has(*variable))
+    }
+
+    fn add(&mut self, variable: Var) {
+        let (word, bit) = Self::place(variable);
+        self.0[word] |= bit;
+    }
+
+    fn remove(&mut self, variable: Var) {
+        let (word, bit) = Self::place(variable);
+        self.0[word] &= !bit;
+    }
+
+    /// Adds another set. Returns true if this one grows.
+    fn unite(&mut self, other: &VarSet) -> bool {
+        let mut grows = false;
+        for (word, other) in self.0.iter_mut().zip(&other.0) {
+            grows |= *other & !*word != 0;
+            *word |= other;
+        }
+        grows
+    }
 }
 
-#[derive(Default)]
 struct Live {
-    words: usize,
+    /// The empty set.
+    none: VarSet,
     /// The variables that are live at the ends of blocks, and at the starts of parser states.
-    labels: HashMap<Label, Set>,
-    states: HashMap<(usize, usize), Set>,
-    kept: Set,
+    labels: HashMap<Label, VarSet>,
+    states: HashMap<(MachineId, StateId), VarSet>,
+    kept: VarSet,
     /// True once the analysis is complete and dead assignments are removed.
     removing: bool,
 }
 
 impl Live {
-    fn none(&self) -> Set {
-        vec![0; self.words]
+    fn none(&self) -> VarSet {
+        self.none.clone()
     }
 
     /// The variables that are live before a list of statements; `after` are those live after it.
-    fn list(&mut self, list: &mut Vec<Statement>, after: Set) -> Set {
+    fn list(&mut self, list: &mut Vec<Statement>, after: VarSet) -> VarSet {
         let mut live = after;
         let mut dead = Vec::new();
         for (at, statement) in list.iter_mut().enumerate().rev() {
@@ -87,26 +102,26 @@ impl Live {
     }
 
     /// Whether a statement is needed, and the variables that are live before it.
-    fn statement(&mut self, statement: &mut Statement, mut live: Set) -> (bool, Set) {
+    fn statement(&mut self, statement: &mut Statement, mut live: VarSet) -> (bool, VarSet) {
         match statement {
             Statement::Set(place, value) => {
-                if !has(&live, place.root) && !has_effect(value) {
+                if !live.has(place.root) && !has_effect(value) {
                     return (false, live);
                 }
                 if place.steps.is_empty() {
-                    remove(&mut live, place.root);
+                    live.remove(place.root);
                 }
                 place.indices(&mut |index| uses(index, &mut live));
                 uses(value, &mut live);
             }
             Statement::Locate(base, _) => {
-                let needed = has(&live, *base);
-                remove(&mut live, *base);
+                let needed = live.has(*base);
+                live.remove(*base);
                 return (needed, live);
             }
             Statement::If(condition, then, otherwise) => {
                 let mut before = self.list(then, live.clone());
-                unite(&mut before, &self.list(otherwise, live));
+                before.unite(&self.list(otherwise, live));
                 let needed = !then.is_empty() || !otherwise.is_empty() || has_effect(condition);
                 if needed {
                     uses(condition, &mut before);
@@ -126,7 +141,7 @@ impl Live {
                 let mut head = self.none();
                 self.until_it_rests(|live| {
                     let before = live.list(body, head.clone());
-                    unite(&mut head, &before)
+                    head.unite(&before)
                 });
                 let before = self.list(body, head);
                 return (true, before);
@@ -134,12 +149,12 @@ impl Live {
             Statement::Machine { number, states, start, timeout } => {
                 self.until_it_rests(|live| {
                     let mut grows = false;
-                    for place in (0..states.len()).rev() {
+                    for place in states.ids().rev() {
                         let mut before = live.list(&mut states[place].body, live.none());
                         let late = live.list(timeout, live.none());
-                        unite(&mut before, &late);
+                        before.unite(&late);
                         let none = live.none();
-                        grows |= unite(live.states.entry((*number, place)).or_insert(none), &before);
+                        grows |= live.states.entry((*number, place)).or_insert(none).unite(&before);
                     }
                     grows
                 });
@@ -154,14 +169,14 @@ impl Live {
             Statement::Apply(apply) => {
                 let mut before = live.clone();
                 for action in &mut apply.actions {
-                    unite(&mut before, &self.list(action, live.clone()));
+                    before.unite(&self.list(action, live.clone()));
                 }
                 for variable in [&mut apply.hit, &mut apply.chosen] {
                     if let Some(number) = *variable {
-                        if self.removing && !has(&before, number) {
+                        if self.removing && !before.has(number) {
                             *variable = None;
                         }
-                        remove(&mut before, number);
+                        before.remove(number);
                     }
                 }
                 self.goes_on(&mut apply.resume, &mut before);
@@ -173,13 +188,13 @@ impl Live {
                 statement.expressions(&mut |expr| uses(expr, &mut live));
             }
             Statement::Barrier(kept) => {
-                unite(&mut self.kept, &live);
-                *kept = listed(&live);
+                self.kept.unite(&live);
+                *kept = live.iter().collect();
             }
             Statement::Drop | Statement::Lose => return (true, self.none()),
             Statement::Send(_, headers) => {
                 for base in headers.iter().flatten().filter_map(|header| header.base) {
-                    add(&mut live, base);
+                    live.add(base);
                 }
                 statement.expressions(&mut |expr| uses(expr, &mut live));
             }
@@ -190,17 +205,17 @@ impl Live {
 
     /// Records what is live where a packet continues. Fields of the packet are loaded again there, so they are not live
     /// before.
-    fn goes_on(&mut self, resume: &mut Resume, live: &mut Set) {
-        let fields: Vec<&(Var, Expr)> = resume.fields.iter().filter(|(variable, _)| has(live, *variable)).collect();
+    fn goes_on(&mut self, resume: &mut Resume, live: &mut VarSet) {
+        let fields: Vec<&(Var, Expr)> = resume.fields.iter().filter(|(variable, _)| live.has(*variable)).collect();
         fields.iter().for_each(|(_, field)| uses(field, live));
-        resume.kept = listed(live);
-        fields.iter().for_each(|(variable, _)| remove(live, *variable));
-        unite(&mut self.kept, live);
+        resume.kept = live.iter().collect();
+        fields.iter().for_each(|(variable, _)| live.remove(*variable));
+        self.kept.unite(live);
     }
 
-    fn note_label(&mut self, label: Label, live: &Set) {
+    fn note_label(&mut self, label: Label, live: &VarSet) {
         let none = self.none();
-        unite(self.labels.entry(label).or_insert(none), live);
+        self.labels.entry(label).or_insert(none).unite(live);
     }
 
     /// Repeats an analysis without removal until it finds nothing new.
@@ -212,10 +227,10 @@ impl Live {
 }
 
 /// Adds the variables that an expression reads.
-fn uses(expr: &Expr, live: &mut Set) {
+fn uses(expr: &Expr, live: &mut VarSet) {
     visit::expressions(expr, &mut |expr| match &expr.kind {
-        Kind::Read(place) => add(live, place.root),
-        Kind::Field(base, _) => add(live, *base),
+        Kind::Read(place) => live.add(place.root),
+        Kind::Field(base, _) => live.add(*base),
         _ => {}
     });
 }

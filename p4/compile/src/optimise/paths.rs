@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::visit;
-use crate::ir::{Label, Program, State, Statement};
+use crate::ir::{Id, IndexVec, Label, Program, State, StateId, Statement};
 
 /// Maximum number of statements of a program with separate paths, and of its stages, which end with lookups and
 /// encryption.
@@ -27,16 +27,16 @@ type Next = Option<Rc<Rest>>;
 /// be too many statements.
 pub fn apart(program: &Program) -> Option<Vec<Statement>> {
     let body = &program.parts[0].body;
-    let (mut machines, mut label) = (0, 0);
+    let (mut machines, mut labels) = (0, 0);
     visit::statements(body, &mut |statement| match statement {
         Statement::Machine { .. } => machines += 1,
-        Statement::Block(number, _) => label = label.max(*number + 1),
+        Statement::Block(number, _) => labels = labels.max(number.index() + 1),
         _ => {}
     });
     if machines != 1 {
         return None;
     }
-    let mut paths = Paths { states: Rc::new(Vec::new()), behind: None, passed: Vec::new(), label, statements: 0 };
+    let mut paths = Paths { states: Rc::default(), behind: None, passed: Vec::new(), labels, statements: 0 };
     let mut list = Vec::new();
     paths.expand(&Rc::new(body.clone()), 0, &None, &mut list)?;
     Some(list)
@@ -50,13 +50,13 @@ pub fn is_short(list: &[Statement]) -> bool {
 }
 
 struct Paths {
-    states: Rc<Vec<State>>,
+    states: Rc<IndexVec<StateId, State>>,
     /// The statements behind the parser.
     behind: Next,
     /// States on the current path.
-    passed: Vec<usize>,
-    /// The next free label.
-    label: Label,
+    passed: Vec<StateId>,
+    /// The number of the next free label.
+    labels: usize,
     statements: usize,
 }
 
@@ -98,7 +98,7 @@ impl Paths {
                         return None;
                     }
                     let mut copy = other.clone();
-                    self.statements += relabel(&mut copy, &mut HashMap::new(), &mut self.label);
+                    self.statements += relabel(&mut copy, &mut HashMap::new(), &mut self.labels);
                     let ends =
                         matches!(copy, Statement::Drop | Statement::Lose | Statement::Send(..) | Statement::Jump(_));
                     to.push(copy);
@@ -114,7 +114,7 @@ impl Paths {
         }
     }
 
-    fn state(&mut self, state: usize, to: &mut Vec<Statement>) -> Option<()> {
+    fn state(&mut self, state: StateId, to: &mut Vec<Statement>) -> Option<()> {
         if self.passed.contains(&state) {
             return None;
         }
@@ -158,11 +158,12 @@ fn leaves(list: &[Statement], after: &Next) -> bool {
 }
 
 /// Gives the blocks of a copy new labels. Returns the number of its statements.
-fn relabel(statement: &mut Statement, labels: &mut HashMap<Label, Label>, next: &mut Label) -> usize {
+fn relabel(statement: &mut Statement, labels: &mut HashMap<Label, Label>, next: &mut usize) -> usize {
     match statement {
         Statement::Block(label, _) => {
-            labels.insert(*label, *next);
-            *label = *next;
+            let new = Label::new(*next);
+            labels.insert(*label, new);
+            *label = new;
             *next += 1;
         }
         Statement::Jump(label) => *label = labels.get(label).copied().unwrap_or(*label),

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::fuse::{HeaderParts, fixed_width};
 use super::visit;
-use crate::ir::{Expr, Kind, Place, Program, Statement, Step, Var, Variable};
+use crate::ir::{Expr, IndexVec, Kind, Place, Program, Statement, Step, Var, Variable};
 use crate::syntax::ast::StructKind;
 use crate::types::{Ty, Types};
 use crate::value::Value;
@@ -26,7 +26,7 @@ pub fn split(program: &mut Program, types: &Types) -> Vec<HeaderParts> {
         headers: Vec::new(),
     };
     splitter.find_whole(&body);
-    for root in 0..splitter.variables.len() {
+    for root in splitter.variables.ids() {
         let Variable { name, ty } = splitter.variables[root].clone();
         splitter.take_apart(root, &mut Vec::new(), ty, &name);
     }
@@ -49,7 +49,7 @@ fn is_header(types: &Types, ty: Ty) -> bool {
 /// Turns assignments of whole values into assignments of their parts.
 struct Expander<'a> {
     types: &'a Types,
-    variables: Vec<Variable>,
+    variables: IndexVec<Var, Variable>,
 }
 
 impl Expander<'_> {
@@ -106,8 +106,8 @@ impl Expander<'_> {
                 for (number, (value, ty)) in values.into_iter().zip(parts).enumerate() {
                     if reads {
                         // All parts are evaluated before the first one is assigned.
-                        self.variables.push(Variable { name: "part".into(), ty });
-                        let before = Place::variable(self.variables.len() - 1, ty);
+                        let part = self.variables.push(Variable { name: "part".into(), ty });
+                        let before = Place::variable(part, ty);
                         self.set(before.clone(), value, list);
                         kept.push((number, before));
                     } else {
@@ -148,7 +148,7 @@ fn meets(to: &Place, from: &Place) -> bool {
 
 struct Splitter<'a> {
     types: &'a Types,
-    variables: Vec<Variable>,
+    variables: IndexVec<Var, Variable>,
     /// Places that are used as a whole: the variable and the path of fields.
     whole: HashSet<(Var, Vec<usize>)>,
     /// The variables that now hold the parts.
@@ -190,8 +190,7 @@ impl Splitter<'_> {
             if path.is_empty() {
                 return None;
             }
-            self.variables.push(Variable { name: name.into(), ty });
-            let variable = self.variables.len() - 1;
+            let variable = self.variables.push(Variable { name: name.into(), ty });
             self.moved.insert((root, path.clone()), variable);
             return Some(variable);
         };
@@ -212,8 +211,7 @@ impl Splitter<'_> {
             }
         }
         if is_header(types, ty) {
-            self.variables.push(Variable { name: format!("{name}_valid").into(), ty: Types::BOOL });
-            let valid = self.variables.len() - 1;
+            let valid = self.variables.push(Variable { name: format!("{name}_valid").into(), ty: Types::BOOL });
             self.valid.insert((root, path.clone()), valid);
             if fields.len() == parts.len() {
                 self.headers.push(HeaderParts { name: name.to_string(), valid, fields });

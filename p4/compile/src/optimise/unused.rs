@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::visit;
-use crate::ir::{Expr, Kind, Program, STANDARD, Statement, Var};
+use crate::ir::{Expr, Kind, Program, Statement, Var};
 
 pub fn remove(program: &mut Program) {
     loop {
@@ -38,7 +38,7 @@ pub fn has_effect(value: &Expr) -> bool {
 fn statements(list: &mut Vec<Statement>, read: &HashSet<Var>) -> usize {
     let count = list.len();
     // The traffic manager also reads the variables of a packet.
-    let dead = |variable: Var| variable > STANDARD && !read.contains(&variable);
+    let dead = |variable: Var| variable > Var::STANDARD && !read.contains(&variable);
     list.retain(|statement| match statement {
         Statement::Set(place, value) => !dead(place.root) || has_effect(value),
         Statement::If(_, then, otherwise) => !(then.is_empty() && otherwise.is_empty()),

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::ir::{Expr, Kind, Program, Statement, Var};
+use crate::ir::{Expr, Kind, Program, RegisterId, Statement, Var};
 
 /// Calls a function with all statements, including nested ones.
 pub fn statements(list: &[Statement], each: &mut dyn FnMut(&Statement)) {
@@ -106,7 +106,7 @@ pub fn segments(list: &[Statement], kept: &mut HashSet<Var>) {
 
 /// A use of something through which packets can observe their order.
 pub enum Access {
-    Register(usize),
+    Register(RegisterId),
     Random,
 }
 

@@ -34,9 +34,9 @@ fn script(compiled: &Compiled, types: &Types, operations: &[Operation]) -> Strin
     let ir = &compiled.ir;
     let table = |object: usize, number: usize| {
         // A table that is never applied is not in the compiled program.
-        ir.tables.iter().position(|table| table.owner == (object, number))
+        ir.tables.find(|table| table.owner == (object, number))
     };
-    let register = |object: usize| ir.registers.iter().position(|register| register.object == object);
+    let register = |object: usize| ir.registers.find(|register| register.object == object);
     let mut text = String::new();
     for operation in operations {
         let line = match operation {
@@ -58,7 +58,7 @@ fn script(compiled: &Compiled, types: &Types, operations: &[Operation]) -> Strin
                 Some(format!("register {number} {index} {cell}"))
             }),
             Operation::ValueSet(object, place, members) => {
-                let found = ir.value_sets.iter().position(|set| set.owner == (*object, *place));
+                let found = ir.value_sets.find(|set| set.owner == (*object, *place));
                 found.map(|number| {
                     let fields = &ir.value_sets[number].fields;
                     let rows: Vec<u8> = members
@@ -72,8 +72,7 @@ fn script(compiled: &Compiled, types: &Types, operations: &[Operation]) -> Strin
             Operation::RegisterReset(object) => register(*object).map(|number| format!("clear {number}")),
             Operation::Counter(object, index, packets, bytes) => ir
                 .counters
-                .iter()
-                .position(|counter| counter.object == *object)
+                .find(|counter| counter.object == *object)
                 .map(|number| format!("counter {number} {index} {packets} {bytes}")),
         };
         if let Some(line) = line {
@@ -88,7 +87,7 @@ fn script(compiled: &Compiled, types: &Types, operations: &[Operation]) -> Strin
 fn final_state(compiled: &Compiled, types: &Types, switch: &Switch<'_>) -> Vec<String> {
     let is_zero = |text: &str| text.bytes().all(|digit| digit == b'0');
     let mut list = Vec::new();
-    for (number, register) in compiled.ir.registers.iter().enumerate() {
+    for (number, register) in compiled.ir.registers.enumerated() {
         let Some(Object::Register { values, .. }) = switch.objects.get(register.object) else { continue };
         for (index, value) in values.iter().enumerate() {
             if let Some(cell) = lines::cell(types, register.ty, value).filter(|cell| !is_zero(cell)) {
@@ -96,7 +95,7 @@ fn final_state(compiled: &Compiled, types: &Types, switch: &Switch<'_>) -> Vec<S
             }
         }
     }
-    for (number, counter) in compiled.ir.counters.iter().enumerate() {
+    for (number, counter) in compiled.ir.counters.enumerated() {
         let cells: Vec<(u64, u64)> = match (counter.table, switch.objects.get(counter.object)) {
             (Some(table), _) => {
                 let state = crate::lower::initial(switch, &compiled.ir.tables[table]);
