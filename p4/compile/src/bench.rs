@@ -83,7 +83,8 @@ fn build(workshop: &Workshop, name: &str, text: &str, dpdk: bool) -> io::Result<
     } else {
         Options { in_turns: true, ..Options::default() }
     };
-    let compiled = compile::compile(program, name, &options).map_err(|refusal| io::Error::other(refusal.message))?;
+    let compiled =
+        compile::compile(program, name, &options).map_err(|failure| io::Error::other(failure.to_string()))?;
     let mut flags = Vec::new();
     if dpdk {
         flags = pkg_config("--cflags")?;

@@ -15,8 +15,8 @@ use crate::emit::quote::Literal;
 use crate::emit::{self, Emitted, Options};
 use crate::interpret::Switch;
 use crate::ir;
-use crate::lower::{self, Refusal};
-use crate::optimise::{self, fuse};
+use crate::lower::Refusal;
+use crate::passes::{self, Failure, Middle};
 use crate::source::Span;
 use crate::tree::Program;
 
@@ -94,15 +94,13 @@ pub struct Compiled {
 }
 
 /// Lowers and optimizes a program and generates C code.
-pub fn compile(program: &mut Program, title: &str, options: &Options) -> Result<Compiled, Refusal> {
-    let mut ir = lower::lower(program)?;
-    optimise::optimise(&mut ir, &program.types);
-    let switch = Switch::new(program).map_err(|message| Refusal { message, span: Span::default() })?;
-    let fused = fuse::fuse(&ir, &program.types);
+pub fn compile(program: &mut Program, title: &str, options: &Options) -> Result<Compiled, Failure> {
+    let Middle { program: ir, fused } = passes::run(program, &mut |_, _, _| {})?;
+    let refuse = |message| Refusal { message, span: Span::default() };
+    let switch = Switch::new(program).map_err(refuse)?;
     let mut emitted = emit::emit(title, &program.types, &ir, fused.as_ref(), &switch, options);
-    let description =
-        describe(program, &switch, &ir, title).map_err(|message| Refusal { message, span: Span::default() })?;
-    let p4info = description.p4info().map_err(|message| Refusal { message, span: Span::default() })?;
+    let description = describe(program, &switch, &ir, title).map_err(refuse)?;
+    let p4info = description.p4info().map_err(refuse)?;
     let description = serde_json::to_string(&description).unwrap_or_default();
     emitted.text += &format!("\nconst char namehop_p4_description[] = {};\n", Literal::of(&description));
     Ok(Compiled { ir, fused, emitted, p4info })

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use namehop_p4runtime::Message as _;
 use namehop_p4runtime::info::P4Info;
@@ -12,6 +13,7 @@ use crate::common::{Common, print_json, report};
 use crate::compile::{self, Build, Compiled, Workshop};
 use crate::emit::{Options, USUAL_BATCH};
 use crate::load::{self, Loaded};
+use crate::passes::{self, Dump, PASSES};
 use crate::tree::Program;
 
 /// Arguments of the command.
@@ -19,8 +21,8 @@ use crate::tree::Program;
 pub(crate) struct CompileArgs {
     /// The program
     file: PathBuf,
-    /// Output file; with --emit, the default is the standard output
-    #[arg(long, short, value_name = "OUT", required_unless_present_any = ["emit", "p4info"])]
+    /// Output file; with --emit and --dump-after, the default is the standard output
+    #[arg(long, short, value_name = "OUT", required_unless_present_any = ["emit", "dump_after", "p4info"])]
     output: Option<PathBuf>,
     /// Batch size in packets: 1 to 64, or auto
     ///
@@ -43,8 +45,18 @@ pub(crate) struct CompileArgs {
     /// Write the intermediate representation or the C code instead
     #[arg(long, value_enum)]
     emit: Option<Emit>,
+    /// Write the intermediate representation after this pass of the compiler instead
+    #[arg(long, value_name = "PASS", value_parser = pass_names(), conflicts_with_all = ["emit", "p4info"])]
+    dump_after: Option<Dump>,
     #[command(flatten)]
     common: Common,
+}
+
+/// Parses the name of a pass, or `all`. Help texts and error messages list the names.
+fn pass_names() -> impl TypedValueParser<Value = Dump> {
+    let names = PASSES.iter().map(|pass| PossibleValue::new(pass.name).help(pass.about));
+    let all = PossibleValue::new("all").help("Write it after every pass");
+    PossibleValuesParser::new(names.chain([all])).map(|name| if name == "all" { Dump::All } else { Dump::After(name) })
 }
 
 /// Output other than a loadable program.
@@ -78,8 +90,8 @@ pub fn compiled(loaded: &mut Loaded, file: &Path, options: &Options) -> Option<C
     let title = file.file_name().unwrap_or_default().to_string_lossy();
     match compile::compile(loaded.program.as_mut()?, &title, options) {
         Ok(compiled) => Some(compiled),
-        Err(refusal) => {
-            loaded.diagnostics.error("compile", refusal.span, refusal.message);
+        Err(failure) => {
+            loaded.diagnostics.error("compile", failure.span(), failure.to_string());
             None
         }
     }
@@ -87,6 +99,9 @@ pub fn compiled(loaded: &mut Loaded, file: &Path, options: &Options) -> Option<C
 
 /// Runs the command. Returns false if there are errors in the program.
 pub fn run(args: &CompileArgs) -> io::Result<bool> {
+    if let Some(wanted) = &args.dump_after {
+        return dump(args, wanted);
+    }
     let options = Options {
         batch: if let Batch::Fixed(batch) = args.batch { batch } else { USUAL_BATCH },
         automatic: args.batch == Batch::Auto,
@@ -97,16 +112,7 @@ pub fn run(args: &CompileArgs) -> io::Result<bool> {
     let (file, common) = (&*args.file, &args.common);
     let mut loaded = load::file(file, &common.include).map_err(io::Error::other)?;
     let compiled = compiled(&mut loaded, file, &options);
-    if common.json {
-        print_json(&json!({
-            "errors": loaded.diagnostics.errors(),
-            "warnings": loaded.diagnostics.warnings(),
-            "diagnostics": loaded.diagnostics.json(&loaded.sources),
-            "notes": compiled.as_ref().map(|compiled| &compiled.emitted.notes),
-        }))?;
-    } else {
-        report(&loaded)?;
-    }
+    report_all(&loaded, common, compiled.as_ref().map(|compiled| &*compiled.emitted.notes))?;
     let (Some(compiled), Some(program)) = (compiled, &loaded.program) else { return Ok(false) };
     if !common.json {
         for note in &compiled.emitted.notes {
@@ -122,6 +128,32 @@ pub fn run(args: &CompileArgs) -> io::Result<bool> {
         let _ = std::fs::remove_file(path);
     }
     written.map(|()| true)
+}
+
+/// Reports errors and warnings. `notes` are those about the compiled program.
+fn report_all(loaded: &Loaded, common: &Common, notes: Option<&[String]>) -> io::Result<()> {
+    if !common.json {
+        return report(loaded);
+    }
+    print_json(&json!({
+        "errors": loaded.diagnostics.errors(),
+        "warnings": loaded.diagnostics.warnings(),
+        "diagnostics": loaded.diagnostics.json(&loaded.sources),
+        "notes": notes,
+    }))
+}
+
+/// Writes the program after passes of the compiler. Returns false if there are errors in the program.
+fn dump(args: &CompileArgs, wanted: &Dump) -> io::Result<bool> {
+    let mut loaded = load::file(&args.file, &args.common.include).map_err(io::Error::other)?;
+    let mut text = String::new();
+    let done = loaded.program.as_mut().map(|program| passes::dump(program, wanted, &mut text));
+    if let Some(Err(failure)) = &done {
+        loaded.diagnostics.error("compile", failure.span(), failure.to_string());
+    }
+    report_all(&loaded, &args.common, None)?;
+    write_text(args.output.as_deref(), &text)?;
+    Ok(matches!(done, Some(Ok(()))))
 }
 
 fn write_output(args: &CompileArgs, compiled: Compiled, program: &Program) -> io::Result<()> {
@@ -144,11 +176,15 @@ fn write_output(args: &CompileArgs, compiled: Compiled, program: &Program) -> io
             return Ok(());
         }
     };
+    write_text(output, &text)
+}
+
+/// Writes a text to a file, or to the standard output.
+fn write_text(output: Option<&Path>, text: &str) -> io::Result<()> {
     match output {
-        Some(output) => std::fs::write(output, text).map_err(|error| cannot_write(output, &error))?,
-        None => io::stdout().lock().write_all(text.as_bytes())?,
+        Some(output) => std::fs::write(output, text).map_err(|error| cannot_write(output, &error)),
+        None => io::stdout().lock().write_all(text.as_bytes()),
     }
-    Ok(())
 }
 
 fn cannot_write(path: &Path, error: &io::Error) -> io::Error {

@@ -1,12 +1,13 @@
 //! P4 programs for the v1model architecture: checked, interpreted, compiled to C, run and tested with packets.
 //!
-//! The compiler is a pipeline. The preprocessor turns files and macros into one sequence of tokens (`preprocess`), the
-//! parser into a syntax tree (`syntax`), and the checker into a typed tree (`check`, `tree`). The reference interpreter
-//! runs the typed tree (`interpret`), and test files drive it (`stf`). The typed tree is lowered to an intermediate
-//! representation (`lower`, `ir`), simplified (`optimise`) and emitted as C code (`emit`); the system's C compiler
-//! turns that into a shared object (`compile`). Compiled programs use a runtime in C (folder `runtime`). They are
-//! tested in a separate process (`run`), measured (`bench`), or run on ports (`serve`) and controlled (`control`), also
-//! by P4Runtime (`controller`). The standard include files are built in (`prelude`).
+//! The compiler is a pipeline. The preprocessor turns files and macros into one sequence of tokens (`preprocess`),
+//! the parser into a syntax tree (`syntax`), and the checker into a typed tree (`check`, `tree`). The reference
+//! interpreter runs the typed tree (`interpret`), and test files drive it (`stf`). The typed tree is lowered to an
+//! intermediate representation (`lower`, `ir`), simplified (`optimise`; `passes` lists the steps) and emitted as C
+//! code (`emit`); the system's C compiler turns that into a shared object (`compile`). Compiled programs use a
+//! runtime in C (folder `runtime`). They are tested in a separate process (`run`), measured (`bench`), or run on
+//! ports (`serve`) and controlled (`control`), also by P4Runtime (`controller`). The standard include files are built
+//! in (`prelude`).
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -27,6 +28,7 @@ mod load;
 mod lower;
 mod optimise;
 mod p4info;
+mod passes;
 mod prelude;
 mod preprocess;
 mod run;

@@ -26,6 +26,7 @@ use crate::compile::{self, Build, Speed, Workshop};
 use crate::control::server::Control;
 use crate::controller::Running;
 use crate::emit::Options;
+use crate::passes::Failure;
 use crate::{load, stf};
 
 const PROGRAM: &str = include_str!("../programs/everything.p4");
@@ -62,8 +63,7 @@ fn rig() -> &'static Rig {
             let program = loaded.program.as_mut().expect("the program is correct");
             compile::compile(program, "everything", &Options::default()).map(|compiled| compiled.emitted)
         });
-        let emitted =
-            emitted.expect("the compiler's thread starts").unwrap_or_else(|refusal| panic!("{}", refusal.message));
+        let emitted = emitted.expect("the compiler's thread starts").unwrap_or_else(|failure| panic!("{failure}"));
         workshop.loadable(&emitted, &file).expect("a C compiler");
         let bytes = std::fs::read(&file).expect("the compiled program exists");
         let program = Program::load(&file, 1).expect("the program can be loaded");
@@ -95,7 +95,9 @@ pub fn program(bytes: &[u8]) {
         if let Some(program) = &mut loaded.program {
             // A program that cannot run or cannot be compiled is rejected; either result is fine.
             drop(stf::run(program, &test));
-            drop(compile::compile(program, "program", &Options::default()));
+            if let Err(failure @ Failure::Invalid(_)) = compile::compile(program, "program", &Options::default()) {
+                panic!("{failure}");
+            }
         }
     })
     .expect("the compiler does not fail");

@@ -3,11 +3,38 @@
 //! Expressions have no side effects; everything with side effects is a statement, in the language's order of
 //! evaluation. `return`, `exit` and parser errors are jumps to the end of a block. Header validity and header stack
 //! positions are parts of places like fields.
+//!
+//! A program has one of two forms. Lowering makes a program of six parts, one for each part of the pipeline. From it,
+//! `optimise::fuse` makes a program of one part for packets that go straight through.
+//!
+//! # Contract
+//!
+//! Lowering and every pass keep these rules, and the passes behind them and the emitter rely on them. `verify` checks
+//! them after each pass, in debug builds and in tests.
+//!
+//! * **Variables.** Every variable is declared in `Program::variables`; the first three are those of a packet. A
+//!   place starts with the declared type of its variable. Each step leads to a part of the type before it, and the
+//!   place has the type of the last part.
+//! * **Types.** Assigned values, operands, results, parts and indices are stored as their use requires: integers with
+//!   the same width and sign, structs and stacks with the same type. Everything else takes a `Kind::Cast`. Constants
+//!   fit into their type, and bits that are read or replaced are inside their value.
+//! * **Jumps.** A label belongs to one block of the program, and a jump leads to a block around it. A machine has its
+//!   own number, and a transition leads to a state of a machine around it. The states and the time-out of a machine
+//!   end with a jump, a transition or the loss of the packet.
+//! * **Objects.** Tables, registers, counters, meters, profiles, value sets and digests that are used exist. A lookup
+//!   has a value of the right width for each key of its table, and statements for each action. Action data is read
+//!   only in the actions of a lookup, within the bits of the action. Direct counters and meters, and tables of group
+//!   members, belong to the table that refers to them.
+//! * **Form.** Parser errors, checksum errors and requests to the traffic manager occur only in programs of six
+//!   parts. Positions in the packet, barriers, `Statement::Drop` and `Statement::Send` occur only in programs of one
+//!   part. Each path through such a program ends by sending, dropping or losing the packet, and nothing follows the
+//!   sending. A variable that is a position in the packet has no other use.
 
 mod id;
 mod shape;
 mod show;
 mod table;
+mod verify;
 mod walk;
 
 use std::collections::HashSet;
@@ -23,6 +50,7 @@ pub use id::{
 };
 pub use shape::{Leaf, Shape};
 pub use table::{Action, Cells, Key, Match, Table, TableKind};
+pub use verify::{Invalid, verify, verify_fused};
 
 #[derive(Clone, Debug)]
 pub struct Variable {
@@ -302,6 +330,7 @@ pub struct Part {
 }
 
 /// A whole program.
+#[derive(Default)]
 pub struct Program {
     pub variables: IndexVec<Var, Variable>,
     pub parts: Vec<Part>,
@@ -321,8 +350,18 @@ pub struct Fused {
     pub program: Program,
     /// Packets must pass each lookup in order, because the program can observe it.
     pub ordered: bool,
+    /// The headers that were split.
+    pub headers: Vec<HeaderParts>,
     /// Variables that are needed after a lookup.
     pub kept: HashSet<Var>,
     /// Variables that are positions in the packet.
     pub bases: HashSet<Var>,
+}
+
+/// The variables of a header that was split.
+pub struct HeaderParts {
+    pub name: String,
+    pub valid: Var,
+    /// All fields with their offsets and widths in bits; empty if widths are not fixed.
+    pub fields: Vec<(Var, u64, u32)>,
 }

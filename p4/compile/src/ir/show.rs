@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{EmitField, Expr, Kind, Place, Program, Statement, Step, Var};
+use super::{EmitField, Expr, Id, IndexVec, Kind, Place, Program, RegisterId, Statement, Step, Var, Variable};
 use crate::interpret::show as show_value;
 use crate::syntax::ast::{Binary, Unary};
 use crate::types::Types;
@@ -36,6 +36,13 @@ impl Program {
         shown.text + &self.show_parts(types)
     }
 
+    /// A statement as text, which need not be valid.
+    pub fn show_statement(&self, types: &Types, statement: &Statement) -> String {
+        let mut shown = Shown { program: self, types, text: String::new(), indent: 0 };
+        shown.statement(statement);
+        shown.text
+    }
+
     /// The parts of the program as text.
     pub fn show_parts(&self, types: &Types) -> String {
         let mut shown = Shown { program: self, types, text: String::new(), indent: 0 };
@@ -45,6 +52,11 @@ impl Program {
         }
         shown.text
     }
+}
+
+/// The name of an object, or its number if there is no such object.
+fn name<'o, I: Id, T>(objects: &'o IndexVec<I, T>, number: I, name: impl FnOnce(&'o T) -> &'o str) -> String {
+    objects.get(number).map_or_else(|| format!("?{}", number.index()), |object| name(object).to_owned())
 }
 
 impl Shown<'_> {
@@ -82,7 +94,7 @@ impl Shown<'_> {
             }
             Statement::Jump(label) => format!("leave {label}"),
             Statement::Machine { number, states, start, .. } => {
-                self.line(&format!("machine {number} from {}", states[*start].name));
+                self.line(&format!("machine {number} from {}", name(states, *start, |state| &state.name)));
                 for state in states {
                     self.line(&format!("state {}", state.name));
                     self.inner(&state.body);
@@ -96,26 +108,30 @@ impl Shown<'_> {
             Statement::ReadVarbit(place, bits) => format!("{} = next {} bits", self.place(place), self.expr(bits)),
             Statement::Append(sink, value) => format!("append to {sink:?}: {}", self.expr(value)),
             Statement::BeginData => "begin data".into(),
-            Statement::Digest(number) => format!("report data as {}", self.program.digests[*number].name),
+            Statement::Digest(number) => {
+                format!("report data as {}", name(&self.program.digests, *number, |digest| &digest.name))
+            }
             Statement::AppendPayload => "append payload".into(),
             Statement::ChecksumError => "checksum error".into(),
             Statement::Request { request, value, .. } => format!("request {request:?} {}", self.expr(value)),
             Statement::WriteRegister(number, index, value) => {
-                format!("{}[{}] = {}", self.program.registers[*number].path, self.expr(index), self.expr(value))
+                format!("{}[{}] = {}", self.register(*number), self.expr(index), self.expr(value))
             }
             Statement::Count(number, index) => {
-                format!("count {}[{}]", self.program.counters[*number].path, self.expr(index))
+                let counter = name(&self.program.counters, *number, |counter| &counter.path);
+                format!("count {counter}[{}]", self.expr(index))
             }
             Statement::Apply(apply) => {
-                let table = &self.program.tables[apply.table];
+                let table = name(&self.program.tables, apply.table, |table| &table.path);
                 let keys: Vec<String> = apply.keys.iter().map(|key| self.expr(key)).collect();
-                self.line(&format!("look up {} in {}", keys.join(", "), table.path));
+                self.line(&format!("look up {} in {table}", keys.join(", ")));
                 for (what, variable) in [("hit", apply.hit), ("action", apply.chosen)] {
                     if let Some(variable) = variable {
                         self.line(&format!("    {what} in {}", self.variable(variable)));
                     }
                 }
-                for (action, body) in table.actions.iter().zip(&apply.actions) {
+                let actions = self.program.tables.get(apply.table).map_or(&[][..], |table| &table.actions);
+                for (action, body) in actions.iter().zip(&apply.actions) {
                     self.line(&format!("action {}", action.name));
                     self.inner(body);
                 }
@@ -148,13 +164,21 @@ impl Shown<'_> {
         format!("{}{}", self.expr(&field.value), if field.changed { "*" } else { "" })
     }
 
+    /// The name of a variable. The verifier also shows statements with variables that are not declared.
     fn variable(&self, variable: Var) -> String {
-        format!("{}.{variable}", self.program.variables[variable].name)
+        match self.program.variables.get(variable) {
+            Some(Variable { name, .. }) => format!("{name}.{variable}"),
+            None => format!("?.{variable}"),
+        }
+    }
+
+    fn register(&self, number: RegisterId) -> String {
+        name(&self.program.registers, number, |register| &register.path)
     }
 
     fn place(&self, place: &Place) -> String {
         let mut text = self.variable(place.root);
-        let mut ty = Some(self.program.variables[place.root].ty);
+        let mut ty = self.program.variables.get(place.root).map(|variable| variable.ty);
         for step in &place.steps {
             match step {
                 Step::Field(field) => {
@@ -201,10 +225,11 @@ impl Shown<'_> {
             Kind::Hash(algorithm) => format!("hash {}", self.expr(algorithm)),
             Kind::Random => "random".into(),
             Kind::Register(number, index) => {
-                format!("{}[{}]", self.program.registers[*number].path, self.expr(index))
+                format!("{}[{}]", self.register(*number), self.expr(index))
             }
             Kind::Meter(number, index) => {
-                format!("meter {}[{}]", self.program.meters[*number].path, self.expr(index))
+                let meter = name(&self.program.meters, *number, |meter| &meter.path);
+                format!("meter {meter}[{}]", self.expr(index))
             }
             Kind::Argument(offset) => format!("entry[{offset}] as {}", self.types.show(expr.ty)),
             Kind::Field(base, offset) => format!("{}[+{offset}] as {}", self.variable(*base), self.types.show(expr.ty)),
@@ -214,7 +239,7 @@ impl Shown<'_> {
             Kind::Port => "port".into(),
             Kind::InSet(set, values) => {
                 let values = values.iter().map(|value| self.expr(value)).collect::<Vec<_>>().join(", ");
-                format!("({values}) in {}", self.program.value_sets[*set].path)
+                format!("({values}) in {}", name(&self.program.value_sets, *set, |set| &set.path))
             }
         }
     }

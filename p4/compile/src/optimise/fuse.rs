@@ -2,8 +2,10 @@
 //! recirculation. The traffic manager's work is placed between the parts, so that knowledge of one part is available in
 //! the next.
 
+use std::collections::HashSet;
+
 use crate::ir::{Expr, Fused, IndexVec, Kind, Part, Place, Program, Sink, Statement, Step, Var, Variable};
-use crate::optimise::{forward, hashes, in_place, live, paths, settle, split, visit};
+use crate::optimise::visit;
 use crate::syntax::ast::Binary;
 use crate::types::{Ty, Type, Types};
 use crate::value::Value;
@@ -21,7 +23,7 @@ pub fn fuse(program: &Program, types: &Types) -> Option<Fused> {
     let mut fuser = Fuser { types, variables: program.variables.clone(), body: Vec::new() };
     fuser.all(program, ordered)?;
     let Fuser { variables, body, .. } = fuser;
-    let mut fused = Program {
+    let program = Program {
         variables,
         parts: vec![Part { name: "way", title: "all parts".into(), body }],
         tables: program.tables.clone(),
@@ -33,29 +35,7 @@ pub fn fuse(program: &Program, types: &Types) -> Option<Fused> {
         digests: program.digests.clone(),
         notes: Vec::new(),
     };
-    let headers = split::split(&mut fused, types);
-    let bases = in_place::locate(&mut fused, types, &headers);
-    forward::forward(&mut fused, types);
-    take_paths_apart(&mut fused, types, ordered);
-    hashes::share(&mut fused);
-    let kept = live::keep_what_lives(&mut fused);
-    Some(Fused { program: fused, ordered, kept, bases })
-}
-
-/// Propagates known values. If there are few paths through the parser, each path gets its own copy of all that follows.
-fn take_paths_apart(fused: &mut Program, types: &Types, ordered: bool) {
-    let whole = fused.parts[0].body.clone();
-    // If packets must stay in order, all of them have to reach the same stage.
-    let apart = if ordered { None } else { paths::apart(fused) };
-    if let Some(apart) = apart {
-        fused.parts[0].body = apart;
-        settle::settle(fused, types);
-        if paths::is_short(&fused.parts[0].body) {
-            return;
-        }
-    }
-    fused.parts[0].body = whole;
-    settle::settle(fused, types);
+    Some(Fused { program, ordered, headers: Vec::new(), kept: HashSet::new(), bases: HashSet::new() })
 }
 
 /// True if packets can observe their order: through registers or random numbers.
@@ -233,12 +213,4 @@ fn with_variables(list: &mut Vec<Statement>, rejected: &Place, error: &Place, wr
             other => list.push(other),
         }
     }
-}
-
-/// The variables of a header that was taken apart.
-pub struct HeaderParts {
-    pub name: String,
-    pub valid: Var,
-    /// All fields with their offsets and widths in bits; empty if widths are not fixed.
-    pub fields: Vec<(Var, u64, u32)>,
 }

@@ -3,9 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::fuse::{HeaderParts, fixed_width};
+use super::fuse::fixed_width;
 use super::visit;
-use crate::ir::{Emit, EmitField, Expr, Kind, Place, Program, Sink, Statement, Var, Variable};
+use crate::ir::{Emit, EmitField, Expr, Fused, HeaderParts, Kind, Place, Sink, Statement, Var, Variable};
 use crate::types::Types;
 use crate::value::Value;
 
@@ -20,8 +20,9 @@ struct Header {
     fields: Vec<(Var, u64, u32)>,
 }
 
-/// Finds headers that can be read in place. Returns the variables that hold their positions.
-pub fn locate(program: &mut Program, types: &Types, headers: &[HeaderParts]) -> HashSet<Var> {
+/// Finds headers that can be read in place, and adds the variables that hold their positions.
+pub fn locate(fused: &mut Fused, types: &Types) {
+    let Fused { program, headers, .. } = fused;
     let mut body = std::mem::take(&mut program.parts[0].body);
     let mut finder = Finder::new(headers);
     finder.list(&body);
@@ -49,7 +50,7 @@ pub fn locate(program: &mut Program, types: &Types, headers: &[HeaderParts]) -> 
     placer.list(&mut body);
     placer.leave(&mut body, types);
     program.parts[0].body = body;
-    placer.headers.iter().map(|header| header.base).collect()
+    fused.bases = placer.headers.iter().map(|header| header.base).collect();
 }
 
 /// The variable that a statement sets as a whole, and its value.

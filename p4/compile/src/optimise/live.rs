@@ -5,17 +5,18 @@ use std::collections::{HashMap, HashSet};
 
 use super::unused::has_effect;
 use super::visit;
-use crate::ir::{Expr, Id, Kind, Label, MachineId, Program, Resume, StateId, Statement, Var};
+use crate::ir::{Expr, Fused, Id, Kind, Label, MachineId, Resume, StateId, Statement, Var};
 
-/// Removes dead assignments. Returns the variables that are live after a lookup.
-pub fn keep_what_lives(program: &mut Program) -> HashSet<Var> {
+/// Removes dead assignments, and finds the variables that are live after a lookup.
+pub fn keep_what_lives(fused: &mut Fused) {
+    let program = &mut fused.program;
     let none = VarSet::none(program.variables.len());
     let mut live =
         Live { labels: HashMap::new(), states: HashMap::new(), kept: none.clone(), none: none.clone(), removing: true };
     let mut body = std::mem::take(&mut program.parts[0].body);
     live.list(&mut body, none);
     program.parts[0].body = body;
-    live.kept.iter().collect()
+    fused.kept = live.kept.iter().collect();
 }
 
 /// A set of variables, with a bit for each variable of the program.

@@ -1,23 +1,13 @@
-//! Passes over the intermediate representation.
+//! Passes over the intermediate representation; `passes` lists them in their order.
 
-mod fold;
-mod forward;
+pub mod fold;
+pub mod forward;
 pub mod fuse;
-mod hashes;
-mod in_place;
-mod live;
-mod paths;
+pub mod hashes;
+pub mod in_place;
+pub mod live;
+pub mod paths;
 mod settle;
-mod split;
-mod unused;
+pub mod split;
+pub mod unused;
 pub mod visit;
-
-use crate::ir::Program;
-use crate::types::Types;
-
-/// Evaluates what is known, and removes what has no effect.
-pub fn optimise(program: &mut Program, types: &Types) {
-    fold::fold(program, types);
-    unused::remove(program);
-    hashes::share(program);
-}

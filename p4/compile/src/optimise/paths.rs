@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::visit;
-use crate::ir::{Id, IndexVec, Label, Program, State, StateId, Statement};
+use super::{settle, visit};
+use crate::ir::{Fused, Id, IndexVec, Label, Program, State, StateId, Statement};
+use crate::types::Types;
 
 /// Maximum number of statements of a program with separate paths, and of its stages, which end with lookups and
 /// encryption.
@@ -23,9 +24,26 @@ struct Rest {
 
 type Next = Option<Rc<Rest>>;
 
+/// Propagates known values. If there are few paths through the parser, each path gets its own copy of all that follows.
+pub fn separate(fused: &mut Fused, types: &Types) {
+    let program = &mut fused.program;
+    let whole = program.parts[0].body.clone();
+    // If packets must stay in order, all of them have to reach the same stage.
+    let apart = if fused.ordered { None } else { apart(program) };
+    if let Some(apart) = apart {
+        program.parts[0].body = apart;
+        settle::settle(program, types);
+        if is_short(&program.parts[0].body) {
+            return;
+        }
+    }
+    program.parts[0].body = whole;
+    settle::settle(program, types);
+}
+
 /// The statements of a program of one part with its paths separated. `None` if the parser has loops, or if there would
 /// be too many statements.
-pub fn apart(program: &Program) -> Option<Vec<Statement>> {
+fn apart(program: &Program) -> Option<Vec<Statement>> {
     let body = &program.parts[0].body;
     let (mut machines, mut labels) = (0, 0);
     visit::statements(body, &mut |statement| match statement {
@@ -43,7 +61,7 @@ pub fn apart(program: &Program) -> Option<Vec<Statement>> {
 }
 
 /// True if the number of stages is within the limit.
-pub fn is_short(list: &[Statement]) -> bool {
+fn is_short(list: &[Statement]) -> bool {
     let mut stages = 0;
     visit::statements(list, &mut |statement| stages += usize::from(statement.ends_stage()));
     stages <= MOST_STAGES

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::fuse::{HeaderParts, fixed_width};
+use super::fuse::fixed_width;
 use super::visit;
-use crate::ir::{Expr, IndexVec, Kind, Place, Program, Statement, Step, Var, Variable};
+use crate::ir::{Expr, Fused, HeaderParts, IndexVec, Kind, Place, Statement, Step, Var, Variable};
 use crate::syntax::ast::StructKind;
 use crate::types::{Ty, Types};
 use crate::value::Value;
@@ -12,8 +12,9 @@ use crate::value::Value;
 /// Variables with more parts stay whole.
 const MOST_PARTS: u64 = 1024;
 
-/// Splits all variables. Returns the headers with fields of fixed widths.
-pub fn split(program: &mut Program, types: &Types) -> Vec<HeaderParts> {
+/// Splits all variables. Lists the headers with fields of fixed widths.
+pub fn split(fused: &mut Fused, types: &Types) {
+    let program = &mut fused.program;
     let mut body = std::mem::take(&mut program.parts[0].body);
     let mut expander = Expander { types, variables: std::mem::take(&mut program.variables) };
     expander.list(&mut body);
@@ -33,7 +34,7 @@ pub fn split(program: &mut Program, types: &Types) -> Vec<HeaderParts> {
     splitter.rename(&mut body);
     program.parts[0].body = body;
     program.variables = splitter.variables;
-    splitter.headers
+    fused.headers = splitter.headers;
 }
 
 /// The types of the parts of structs and similar types.

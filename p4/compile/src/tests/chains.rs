@@ -7,8 +7,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::ir::Statement;
-use crate::load;
-use crate::optimise::{self, fuse, visit};
+use crate::optimise::visit;
+use crate::{load, passes};
 
 const FIELDS: [&str; 4] = ["a", "b", "c", "d"];
 
@@ -123,9 +123,8 @@ fn shared(text: &str) -> Vec<u32> {
     load::on_deep_stack(|| {
         let mut loaded = load::text_of("chain.p4".as_ref(), text.into(), &[]);
         let program = loaded.program.as_mut().expect("a correct program");
-        let mut lowered = crate::lower::lower(program).expect("a program that can be compiled");
-        optimise::optimise(&mut lowered, &program.types);
-        let fused = fuse::fuse(&lowered, &program.types).expect("packets that go straight through");
+        let middle = passes::run(program, &mut |_, _, _| {}).expect("a program that can be compiled");
+        let fused = middle.fused.expect("packets that go straight through");
         let mut hashed = Vec::new();
         visit::statements(&fused.program.parts[0].body, &mut |statement| {
             if let Statement::Apply(apply) = statement {

@@ -15,7 +15,7 @@ fn agree(workshop: &Workshop, options: &Options, name: &str, text: &str, test: &
     let result = load::on_deep_stack(|| {
         let mut loaded = load::text_of(Path::new(&format!("{name}.p4")), text.into(), &[]);
         let Some(program) = &mut loaded.program else { return Err(loaded.diagnostics.render(&loaded.sources)) };
-        let compiled = compile::compile(program, name, options).map_err(|refusal| refusal.message)?;
+        let compiled = compile::compile(program, name, options).map_err(|failure| failure.to_string())?;
         let program = &*program;
         let (outcome, switch) = stf::run(program, test)?;
         let played = Played { operations: &outcome.operations, switch: &switch, types: &program.types };

@@ -50,9 +50,8 @@ impl Rig {
             };
             compile::compile(program, name, &Options::default()).map(|compiled| compiled.emitted)
         });
-        let emitted = emitted
-            .expect("the compiler's thread starts")
-            .unwrap_or_else(|refusal| panic!("{text}\n{}", refusal.message));
+        let emitted =
+            emitted.expect("the compiler's thread starts").unwrap_or_else(|failure| panic!("{text}\n{failure}"));
         let file = workshop.folder().join(format!("{name}.so"));
         workshop.loadable(&emitted, &file).expect("a C compiler");
         let program = Program::load(&file, 1).expect("the program can be loaded");

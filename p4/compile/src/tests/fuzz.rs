@@ -4,6 +4,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::rules;
+use crate::passes::{self, Failure};
 use crate::stf::command;
 use crate::{check_text, load, stf};
 
@@ -139,10 +140,13 @@ fn changed_programs_are_refused_or_run() {
         let text = String::from_utf8_lossy(&text).into_owned();
         let shown = text.clone();
         load::on_deep_stack(move || {
-            let loaded = load::text_of("program.p4".as_ref(), text.into(), &[]);
-            if let Some(program) = &loaded.program {
-                // The result does not matter; a program that cannot run is rejected.
+            let mut loaded = load::text_of("program.p4".as_ref(), text.into(), &[]);
+            if let Some(program) = &mut loaded.program {
+                // The result does not matter; a program that cannot run or cannot be compiled is rejected.
                 drop(stf::run(program, test));
+                if let Err(failure @ Failure::Invalid(_)) = passes::run(program, &mut |_, _, _| {}) {
+                    panic!("{failure}");
+                }
             }
         })
         .unwrap_or_else(|error| panic!("{error}: {shown}"));

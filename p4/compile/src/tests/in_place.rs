@@ -1,17 +1,16 @@
 //! Checks which headers stay in the packet, and which variables are kept across lookups.
 
 use crate::ir::{self, Statement};
-use crate::load;
-use crate::optimise::{self, fuse, visit};
+use crate::optimise::visit;
+use crate::{load, passes};
 
 /// The headers that a program's packets leave with, and the names of the variables kept across lookups.
 fn fused(name: &str, text: &str) -> (Vec<ir::Emit>, Vec<String>) {
     load::on_deep_stack(|| {
         let mut loaded = load::text_of(name.as_ref(), text.into(), &[]);
         let program = loaded.program.as_mut().expect("a correct program");
-        let mut lowered = crate::lower::lower(program).expect("a program that can be compiled");
-        optimise::optimise(&mut lowered, &program.types);
-        let fused = fuse::fuse(&lowered, &program.types).expect("packets that go straight through");
+        let middle = passes::run(program, &mut |_, _, _| {}).expect("a program that can be compiled");
+        let fused = middle.fused.expect("packets that go straight through");
         // Each path through the parser has its own end; this is the one with the most headers.
         let mut emits: Vec<ir::Emit> = Vec::new();
         visit::statements(&fused.program.parts[0].body, &mut |statement| {

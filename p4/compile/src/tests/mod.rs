@@ -2,6 +2,7 @@
 
 mod chains;
 mod compiled;
+mod contract;
 mod entries;
 mod entry_changes;
 mod entry_forms;

@@ -41,7 +41,7 @@ fn info_of(text: &str) -> Result<P4Info, String> {
         let mut loaded = load::text_of(Path::new("program.p4"), text.into(), &[]);
         let Some(program) = loaded.program.as_mut() else { panic!("{}", loaded.diagnostics.render(&loaded.sources)) };
         let compiled = compile::compile(program, "program.p4", &Options::default());
-        compiled.map(|compiled| compiled.p4info).map_err(|refusal| refusal.message)
+        compiled.map(|compiled| compiled.p4info).map_err(|failure| failure.to_string())
     })
     .expect("the compiler's thread starts")
 }

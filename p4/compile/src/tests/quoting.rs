@@ -106,7 +106,7 @@ fn check(workshop: &Workshop, title: &str, program: &str) {
     let compiled = load::on_deep_stack(|| {
         let mut loaded = load::text_of(Path::new(title), program.into(), &[]);
         let Some(program) = &mut loaded.program else { return Err(loaded.diagnostics.render(&loaded.sources)) };
-        compile::compile(program, title, &Options::default()).map_err(|refusal| refusal.message)
+        compile::compile(program, title, &Options::default()).map_err(|failure| failure.to_string())
     });
     let compiled = compiled.expect("the compiler's thread starts").unwrap_or_else(|error| panic!("{error}\n{program}"));
     let text = compiled.emitted.text;
