@@ -52,7 +52,7 @@ uint64_t mixed(uint64_t number);
 #define PORT_OF(entry) ((uint32_t)((entry) & 7))
 #define VALUE_OF(entry) ((uint64_t)PORT_OF(entry) << 55)
 
-/* Exit code if something is not installed; the same number is in p4/compile/src/bench.rs. */
+/* Exit code if something is not installed; the same number is in p4/compile/src/bench/mod.rs. */
 #define P4_EXIT_MISSING 3
 
 void fail(const char *what);

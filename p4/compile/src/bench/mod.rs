@@ -15,16 +15,16 @@ use crate::emit::Options;
 use crate::load;
 
 /// Used with packets of several lengths.
-const CRYPTO: &str = include_str!("../programs/crypto.p4");
+const CRYPTO: &str = include_str!("../../programs/crypto.p4");
 
 /// Programs that can be measured: name and source.
 pub const PROGRAMS: [(&str, &str); 9] = [
-    ("l2", include_str!("../programs/l2.p4")),
-    ("ipv4", include_str!("../programs/ipv4.p4")),
-    ("ipv6", include_str!("../programs/ipv6.p4")),
-    ("ndn", include_str!("../programs/ndn.p4")),
-    ("l2fwd", include_str!("../programs/l2fwd.p4")),
-    ("flows", include_str!("../programs/flows.p4")),
+    ("l2", include_str!("../../programs/l2.p4")),
+    ("ipv4", include_str!("../../programs/ipv4.p4")),
+    ("ipv6", include_str!("../../programs/ipv6.p4")),
+    ("ndn", include_str!("../../programs/ndn.p4")),
+    ("l2fwd", include_str!("../../programs/l2fwd.p4")),
+    ("flows", include_str!("../../programs/flows.p4")),
     ("crypto", CRYPTO),
     ("crypto-256", CRYPTO),
     ("crypto-1024", CRYPTO),
@@ -32,16 +32,16 @@ pub const PROGRAMS: [(&str, &str); 9] = [
 
 /// Files of the benchmark, besides the runtime.
 const FILES: [(&str, &str); 10] = [
-    ("bench.h", include_str!("../runtime/bench/bench.h")),
-    ("bench.c", include_str!("../runtime/bench/bench.c")),
-    ("workloads.c", include_str!("../runtime/bench/workloads.c")),
-    ("names.c", include_str!("../runtime/bench/names.c")),
-    ("gopt.c", include_str!("../runtime/bench/gopt.c")),
-    ("examples.c", include_str!("../runtime/bench/examples.c")),
-    ("crypto.c", include_str!("../runtime/bench/crypto.c")),
-    ("swx.c", include_str!("../runtime/bench/swx.c")),
-    ("swx_codegen.c", include_str!("../runtime/bench/swx_codegen.c")),
-    ("dpdk_tables.h", include_str!("../runtime/bench/dpdk_tables.h")),
+    ("bench.h", include_str!("../../runtime/bench/bench.h")),
+    ("bench.c", include_str!("../../runtime/bench/bench.c")),
+    ("workloads.c", include_str!("../../runtime/bench/workloads.c")),
+    ("names.c", include_str!("../../runtime/bench/names.c")),
+    ("gopt.c", include_str!("../../runtime/bench/gopt.c")),
+    ("examples.c", include_str!("../../runtime/bench/examples.c")),
+    ("crypto.c", include_str!("../../runtime/bench/crypto.c")),
+    ("swx.c", include_str!("../../runtime/bench/swx.c")),
+    ("swx_codegen.c", include_str!("../../runtime/bench/swx_codegen.c")),
+    ("dpdk_tables.h", include_str!("../../runtime/bench/dpdk_tables.h")),
 ];
 
 /// Memory for DPDK's tables without huge pages, in MiB.
