@@ -38,13 +38,4 @@ control IngressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metad
     }
 }
 
-control EgressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) { apply { } }
-control Update(inout headers_t hdr, inout meta_t meta) { apply { } }
-
-control DeparserImpl(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.h);
-    }
-}
-
-V1Switch(ParserImpl(), Verify(), IngressImpl(), EgressImpl(), Update(), DeparserImpl()) main;
+#include "skeleton/end.p4"

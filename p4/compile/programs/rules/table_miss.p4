@@ -1,20 +1,5 @@
 // miss is the opposite of hit.
-#include <core.p4>
-#include <v1model.p4>
-
-header bytes_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; }
-
-struct headers_t { bytes_t h; }
-struct meta_t {  }
-
-parser ParserImpl(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
-    state start {
-        packet.extract(hdr.h);
-        transition accept;
-    }
-}
-
-control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
+#include "skeleton/begin.p4"
 
 control IngressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
     action set(bit<8> x) { hdr.h.d = x; }
@@ -31,13 +16,4 @@ control IngressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metad
     }
 }
 
-control EgressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) { apply { } }
-control Update(inout headers_t hdr, inout meta_t meta) { apply { } }
-
-control DeparserImpl(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.h);
-    }
-}
-
-V1Switch(ParserImpl(), Verify(), IngressImpl(), EgressImpl(), Update(), DeparserImpl()) main;
+#include "skeleton/end.p4"

@@ -1,22 +1,9 @@
 // setValid of one header makes the others invalid.
-#include <core.p4>
-#include <v1model.p4>
-
-header bytes_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; }
 header one_t { bit<8> x; }
 header two_t { bit<16> x; }
 header_union either_t { one_t one; two_t two; }
-struct headers_t { bytes_t h; either_t u; }
-struct meta_t {  }
-
-parser ParserImpl(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
-    state start {
-        packet.extract(hdr.h);
-        transition accept;
-    }
-}
-
-control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
+#define HEADERS bytes_t h; either_t u;
+#include "skeleton/begin.p4"
 
 control IngressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
     apply {
@@ -27,14 +14,4 @@ control IngressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metad
     }
 }
 
-control EgressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) { apply { } }
-control Update(inout headers_t hdr, inout meta_t meta) { apply { } }
-
-control DeparserImpl(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.h);
-        packet.emit(hdr.u);
-    }
-}
-
-V1Switch(ParserImpl(), Verify(), IngressImpl(), EgressImpl(), Update(), DeparserImpl()) main;
+#include "skeleton/end.p4"
