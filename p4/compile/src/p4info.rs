@@ -3,17 +3,26 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use namehop_p4runtime::info::action::Param;
+use namehop_p4runtime::info::action_ref::Scope;
+use namehop_p4runtime::info::controller_packet_metadata::Metadata;
+use namehop_p4runtime::info::match_field::MatchType;
+use namehop_p4runtime::info::p4_bitstring_like_type_spec::TypeSpec as BitstringKind;
+use namehop_p4runtime::info::p4_data_type_spec::TypeSpec as DataKind;
+use namehop_p4runtime::info::p4_ids::Prefix;
+use namehop_p4runtime::info::p4_struct_type_spec::Member;
 use namehop_p4runtime::info::{
-    Action, ActionProfile, ActionRef, BitstringKind, BitstringType, BoolType, ControllerPacketMetadata, Counter,
-    DataKind, DataType, Digest, DirectResource, MatchField, MatchType, Member, NamedType, P4Info, Param, PkgInfo,
-    Preamble, Register, Scope, Spec, StructType, Table, TupleType, TypeInfo, Unit, ValueSet, Width, prefix,
+    Action, ActionProfile, ActionRef, ControllerPacketMetadata, Counter, CounterSpec, Digest, DirectCounter,
+    DirectMeter, MatchField, Meter, MeterSpec, Object, P4BitTypeSpec, P4BitstringLikeTypeSpec, P4BoolType,
+    P4DataTypeSpec, P4Info, P4IntTypeSpec, P4NamedType, P4StructTypeSpec, P4TupleTypeSpec, P4TypeInfo, PkgInfo,
+    Preamble, Register, Table, ValueSet, counter_spec, meter_spec,
 };
 
 use crate::control::description::Description;
 use crate::interpret::Switch;
 use crate::ir::{self, Shape};
 use crate::syntax::ast::StructKind;
-use crate::tree::{Class, Expr, ExprKind, Instance, Program};
+use crate::tree::{self, Class, Expr, ExprKind, Instance, Program};
 
 /// Width of the part of an id that comes from `@id` or from the name, in bits.
 const ID_BITS: u32 = 24;
@@ -37,7 +46,8 @@ fn hash(name: &str) -> u32 {
 type Wanted<'p> = BTreeMap<&'p str, Option<u32>>;
 
 /// Assigns ids to objects of one kind, first to those with an `@id`.
-fn ids(prefix: u32, wanted: &Wanted<'_>) -> Result<HashMap<String, u32>, String> {
+fn ids(prefix: Prefix, wanted: &Wanted<'_>) -> Result<HashMap<String, u32>, String> {
+    let prefix = prefix as u32;
     let (mut ids, mut taken) = (HashMap::new(), HashSet::new());
     let own = 1 << ID_BITS;
     for (name, chosen) in wanted.iter().filter_map(|(name, chosen)| chosen.map(|chosen| (name, chosen))) {
@@ -95,27 +105,32 @@ struct Maker<'p> {
     program: &'p Program,
     switch: &'p Switch<'p>,
     externs: HashMap<usize, Extern<'p>>,
-    ids: HashMap<u32, HashMap<String, u32>>,
+    ids: HashMap<Prefix, HashMap<String, u32>>,
     aliases: Aliases,
-    structs: BTreeMap<String, StructType>,
+    structs: BTreeMap<String, P4StructTypeSpec>,
 }
 
 impl<'p> Maker<'p> {
-    fn preamble(&self, prefix: u32, name: &str) -> Preamble {
+    fn preamble(&self, prefix: Prefix, name: &str) -> Preamble {
         let id = self.ids.get(&prefix).and_then(|ids| ids.get(name)).copied().unwrap_or_default();
         Preamble { id, name: name.to_owned(), alias: self.aliases.alias(name), annotations: Vec::new() }
     }
 
-    fn data_type(&mut self, shape: &Shape) -> DataType {
+    fn data_type(&mut self, shape: &Shape) -> P4DataTypeSpec {
         let kind = match shape {
-            Shape::Bool => DataKind::Bool(BoolType {}),
+            Shape::Bool => DataKind::Bool(P4BoolType {}),
             Shape::Bits { width, signed } => {
-                let width = Width { bitwidth: *width as i32 };
-                let kind = if *signed { BitstringKind::Int(width) } else { BitstringKind::Bit(width) };
-                DataKind::Bitstring(BitstringType { kind: Some(kind) })
+                let bitwidth = *width as i32;
+                let kind = if *signed {
+                    BitstringKind::Int(P4IntTypeSpec { bitwidth })
+                } else {
+                    BitstringKind::Bit(P4BitTypeSpec { bitwidth })
+                };
+                DataKind::Bitstring(P4BitstringLikeTypeSpec { type_spec: Some(kind) })
             }
             Shape::Tuple(members) => {
-                DataKind::Tuple(TupleType { members: members.iter().map(|member| self.data_type(member)).collect() })
+                let members = members.iter().map(|member| self.data_type(member)).collect();
+                DataKind::Tuple(P4TupleTypeSpec { members })
             }
             Shape::Struct { name, members } => {
                 let member = |(name, shape): &(String, Shape)| Member {
@@ -123,11 +138,11 @@ impl<'p> Maker<'p> {
                     type_spec: Some(self.data_type(shape)),
                 };
                 let members = members.iter().map(member).collect();
-                self.structs.insert(name.clone(), StructType { members });
-                DataKind::Struct(NamedType { name: name.clone() })
+                self.structs.insert(name.clone(), P4StructTypeSpec { members });
+                DataKind::Struct(P4NamedType { name: name.clone() })
             }
         };
-        DataType { kind: Some(kind) }
+        P4DataTypeSpec { type_spec: Some(kind) }
     }
 
     /// The extern that a table property refers to, and its object number.
@@ -137,14 +152,41 @@ impl<'p> Maker<'p> {
         Some((object, self.externs.get(&object)?))
     }
 
-    /// The unit that an extern counts.
-    fn spec(&self, object: usize) -> Option<Spec> {
+    /// What a counter counts.
+    fn counter_spec(&self, object: usize) -> Option<CounterSpec> {
         let unit = match self.switch.units.get(&object) {
-            Some(&COUNTS_BYTES) => Unit::Bytes,
-            Some(&COUNTS_BOTH) => Unit::Both,
-            _ => Unit::Packets,
+            Some(&COUNTS_BYTES) => counter_spec::Unit::Bytes,
+            Some(&COUNTS_BOTH) => counter_spec::Unit::Both,
+            _ => counter_spec::Unit::Packets,
         };
-        Some(Spec { unit: unit as i32 })
+        Some(CounterSpec { unit: unit as i32 })
+    }
+
+    /// What a meter measures.
+    fn meter_spec(&self, object: usize) -> Option<MeterSpec> {
+        let unit = match self.switch.units.get(&object) {
+            Some(&COUNTS_BYTES) => meter_spec::Unit::Bytes,
+            _ => meter_spec::Unit::Packets,
+        };
+        Some(MeterSpec { unit: unit as i32 })
+    }
+
+    /// Adds the direct counter and meter of a table to `info`, and returns their ids.
+    fn direct_resources(&self, owner: usize, table: &tree::Table, direct_table_id: u32, info: &mut P4Info) -> Vec<u32> {
+        let mut ids = Vec::new();
+        if let Some((object, found)) = self.property(owner, table.counter.as_ref()) {
+            let preamble = self.preamble(Prefix::DirectCounter, &found.name);
+            ids.push(preamble.id);
+            let (preamble, spec) = (Some(preamble), self.counter_spec(object));
+            info.direct_counters.push(DirectCounter { preamble, spec, direct_table_id });
+        }
+        if let Some((object, found)) = self.property(owner, table.meter.as_ref().map(|(meter, _)| meter)) {
+            let preamble = self.preamble(Prefix::DirectMeter, &found.name);
+            ids.push(preamble.id);
+            let (preamble, spec) = (Some(preamble), self.meter_spec(object));
+            info.direct_meters.push(DirectMeter { preamble, spec, direct_table_id });
+        }
+        ids
     }
 
     fn tables(&mut self, compiled: &ir::Program, description: &Description, info: &mut P4Info) {
@@ -168,7 +210,7 @@ impl<'p> Maker<'p> {
             let match_fields = fields.collect();
             let mut action_refs = Vec::new();
             for (action, listed) in described.actions.iter().zip(&table.actions) {
-                let preamble = self.preamble(prefix::ACTION, &action.path);
+                let preamble = self.preamble(Prefix::Action, &action.path);
                 let (scope, annotation) = match (action.default_only, action.table_only) {
                     (true, _) => (Scope::DefaultOnly, Some("@defaultonly")),
                     (_, true) => (Scope::TableOnly, Some("@tableonly")),
@@ -184,33 +226,19 @@ impl<'p> Maker<'p> {
                 };
                 actions
                     .entry(action.path.clone())
-                    .or_insert_with(|| Action { preamble, params: params.map(param).collect() });
+                    .or_insert_with(|| Action { preamble: Some(preamble), params: params.map(param).collect() });
             }
-            let preamble = self.preamble(prefix::TABLE, &table.path);
-            let mut direct_resource_ids = Vec::new();
-            let meter = tree.meter.as_ref().map(|(meter, _)| meter);
-            for (kind, property) in [(prefix::DIRECT_COUNTER, tree.counter.as_ref()), (prefix::DIRECT_METER, meter)] {
-                let Some((object, found)) = self.property(owner, property) else { continue };
-                let resource = DirectResource {
-                    preamble: self.preamble(kind, &found.name),
-                    spec: self.spec(object),
-                    direct_table_id: preamble.id,
-                };
-                direct_resource_ids.push(resource.preamble.id);
-                match kind {
-                    prefix::DIRECT_COUNTER => info.direct_counters.push(resource),
-                    _ => info.direct_meters.push(resource),
-                }
-            }
+            let preamble = self.preamble(Prefix::Table, &table.path);
+            let direct_resource_ids = self.direct_resources(owner, tree, preamble.id, info);
             let mut implementation_id = 0;
             if let Some((object, found)) = self.property(owner, tree.implementation.as_ref()) {
                 let size = self.switch.profiles.get(&object).map_or(0, |profile| profile.size);
-                let profile = self.preamble(prefix::ACTION_PROFILE, &found.name);
+                let profile = self.preamble(Prefix::ActionProfile, &found.name);
                 implementation_id = profile.id;
-                match info.action_profiles.iter_mut().find(|known| known.preamble.id == profile.id) {
+                match info.action_profiles.iter_mut().find(|known| known.preamble().id == profile.id) {
                     Some(known) => known.table_ids.push(preamble.id),
                     None => info.action_profiles.push(ActionProfile {
-                        preamble: profile,
+                        preamble: Some(profile),
                         table_ids: vec![preamble.id],
                         with_selector: matches!(&found.instance.class, Class::Extern(name) if &**name == "action_selector"),
                         size: size as i64,
@@ -220,7 +248,7 @@ impl<'p> Maker<'p> {
             let default = tree.default.as_ref().filter(|_| tree.default_is_const);
             let default = default.and_then(|default| action_refs.get(default.action)).map_or(0, |action| action.id);
             info.tables.push(Table {
-                preamble,
+                preamble: Some(preamble),
                 match_fields,
                 action_refs,
                 const_default_action_id: default,
@@ -252,41 +280,41 @@ pub fn p4info(
         switch.externs().into_iter().map(|(instance, name, object)| (object, Extern { instance, name })).collect();
     let headers = program.types.structs.iter().filter(|info| info.kind == StructKind::Header);
     let headers: Vec<_> = headers.filter_map(|info| Some((info.controller.as_deref()?, info))).collect();
-    let mut wanted: BTreeMap<u32, Wanted<'_>> = BTreeMap::new();
+    let mut wanted: BTreeMap<Prefix, Wanted<'_>> = BTreeMap::new();
     for (table, described) in compiled.tables.iter().zip(&description.tables) {
         let Some(control) = switch.unit(table.owner.0).and_then(|unit| unit.control()) else { continue };
         let tree = &program.controls[control].tables[table.owner.1];
-        if wanted.entry(prefix::TABLE).or_default().insert(&table.path, tree.naming.id).is_some() {
+        if wanted.entry(Prefix::Table).or_default().insert(&table.path, tree.naming.id).is_some() {
             let path = &table.path;
             return Err(format!("two tables have the control-plane name '{path}': give one of them another @name"));
         }
         for (action, listed) in described.actions.iter().zip(&tree.actions) {
             let id = program.action(control, &listed.action).and_then(|function| function.annotations.id);
-            wanted.entry(prefix::ACTION).or_default().insert(&action.path, id);
+            wanted.entry(Prefix::Action).or_default().insert(&action.path, id);
         }
     }
     for found in externs.values() {
         let Class::Extern(class) = &found.instance.class else { continue };
         let prefix = match &**class {
-            "action_profile" | "action_selector" => prefix::ACTION_PROFILE,
-            "counter" => prefix::COUNTER,
-            "direct_counter" => prefix::DIRECT_COUNTER,
-            "meter" => prefix::METER,
-            "direct_meter" => prefix::DIRECT_METER,
-            "register" => prefix::REGISTER,
+            "action_profile" | "action_selector" => Prefix::ActionProfile,
+            "counter" => Prefix::Counter,
+            "direct_counter" => Prefix::DirectCounter,
+            "meter" => Prefix::Meter,
+            "direct_meter" => Prefix::DirectMeter,
+            "register" => Prefix::Register,
             _ => continue,
         };
         wanted.entry(prefix).or_default().insert(&found.name, found.instance.naming.id);
     }
     for set in &compiled.value_sets {
         let tree = switch.value_set(set.owner);
-        wanted.entry(prefix::VALUE_SET).or_default().insert(&set.path, tree.and_then(|set| set.naming.id));
+        wanted.entry(Prefix::ValueSet).or_default().insert(&set.path, tree.and_then(|set| set.naming.id));
     }
     for (name, _) in &headers {
-        wanted.entry(prefix::CONTROLLER_HEADER).or_default().insert(name, None);
+        wanted.entry(Prefix::ControllerHeader).or_default().insert(name, None);
     }
     for digest in &compiled.digests {
-        wanted.entry(prefix::DIGEST).or_default().insert(&digest.name, None);
+        wanted.entry(Prefix::Digest).or_default().insert(&digest.name, None);
     }
     let mut all = HashMap::new();
     for (prefix, names) in &wanted {
@@ -300,16 +328,16 @@ pub fn p4info(
     let mut info = P4Info { pkg_info: Some(package), ..P4Info::default() };
     maker.tables(compiled, description, &mut info);
     for counter in compiled.counters.iter().filter(|counter| counter.table.is_none()) {
-        let (preamble, spec) = (maker.preamble(prefix::COUNTER, &counter.path), maker.spec(counter.object));
-        info.counters.push(Counter { preamble, spec, size: counter.size as i64 });
+        let (preamble, spec) = (maker.preamble(Prefix::Counter, &counter.path), maker.counter_spec(counter.object));
+        info.counters.push(Counter { preamble: Some(preamble), spec, size: counter.size as i64 });
     }
     for meter in compiled.meters.iter().filter(|meter| meter.table.is_none()) {
         let object = object_of.get(&meter.path).copied().unwrap_or(usize::MAX);
-        let (preamble, spec) = (maker.preamble(prefix::METER, &meter.path), maker.spec(object));
-        info.meters.push(Counter { preamble, spec, size: meter.size as i64 });
+        let (preamble, spec) = (maker.preamble(Prefix::Meter, &meter.path), maker.meter_spec(object));
+        info.meters.push(Meter { preamble: Some(preamble), spec, size: meter.size as i64 });
     }
     for set in &compiled.value_sets {
-        let preamble = maker.preamble(prefix::VALUE_SET, &set.path);
+        let preamble = maker.preamble(Prefix::ValueSet, &set.path);
         let field = |(place, key): (usize, &ir::Key)| MatchField {
             id: place as u32 + 1,
             name: key.name.to_string(),
@@ -321,32 +349,34 @@ pub fn p4info(
                 ir::Match::Exact | ir::Match::Selector => MatchType::Exact,
             } as i32,
         };
-        let fields = set.fields.iter().enumerate().map(field).collect();
+        let r#match = set.fields.iter().enumerate().map(field).collect();
         let size = i32::try_from(set.size).unwrap_or(i32::MAX);
-        info.value_sets.push(ValueSet { preamble, fields, size });
+        info.value_sets.push(ValueSet { preamble: Some(preamble), r#match, size });
     }
     for (name, header) in headers {
-        let mut preamble = maker.preamble(prefix::CONTROLLER_HEADER, name);
+        let mut preamble = maker.preamble(Prefix::ControllerHeader, name);
         preamble.annotations.push(format!("@controller_header(\"{name}\")"));
-        let metadata = header.fields.iter().enumerate().map(|(place, (name, ty))| Param {
+        let metadata = header.fields.iter().enumerate().map(|(place, (name, ty))| Metadata {
             id: place as u32 + 1,
             name: name.to_string(),
             bitwidth: program.types.width(*ty).unwrap_or(0) as i32,
         });
         let metadata = metadata.collect();
-        info.controller_packet_metadata.push(ControllerPacketMetadata { preamble, metadata });
+        info.controller_packet_metadata.push(ControllerPacketMetadata { preamble: Some(preamble), metadata });
     }
     for register in &description.registers {
         let type_spec = register.shape.as_ref().map(|shape| maker.data_type(shape));
         let size = i32::try_from(register.size).unwrap_or(i32::MAX);
-        info.registers.push(Register { preamble: maker.preamble(prefix::REGISTER, &register.path), type_spec, size });
+        let preamble = Some(maker.preamble(Prefix::Register, &register.path));
+        info.registers.push(Register { preamble, type_spec, size });
     }
     for digest in &description.digests {
         let type_spec = Some(maker.data_type(&digest.shape));
-        info.digests.push(Digest { preamble: maker.preamble(prefix::DIGEST, &digest.name), type_spec });
+        let preamble = Some(maker.preamble(Prefix::Digest, &digest.name));
+        info.digests.push(Digest { preamble, type_spec });
     }
     if !maker.structs.is_empty() {
-        info.type_info = Some(TypeInfo { structs: maker.structs });
+        info.type_info = Some(P4TypeInfo { structs: maker.structs });
     }
     Ok(info)
 }

@@ -12,11 +12,13 @@ use std::time::Duration;
 
 use namehop_p4runtime::Message as _;
 use namehop_p4runtime::device::Device;
-use namehop_p4runtime::entity::{
-    CounterEntry, DigestEntry, DirectCounterEntry, DirectMeterEntry, Entity, Kind, MeterEntry, ProfileGroup,
-    ProfileMember, RegisterEntry, ReplicationEntry, TableEntry, ValueSetEntry,
+use namehop_p4runtime::message::entity::Entity as Kind;
+use namehop_p4runtime::message::update::Type as UpdateType;
+use namehop_p4runtime::message::{
+    ActionProfileGroup, ActionProfileMember, CounterEntry, DigestEntry, DirectCounterEntry, DirectMeterEntry, Entity,
+    MeterEntry, PacketOut, PacketReplicationEngineEntry, ReadRequest, RegisterEntry,
+    SetForwardingPipelineConfigRequest, TableEntry, ValueSetEntry, WriteRequest,
 };
-use namehop_p4runtime::message::{Packet, ReadRequest, SetPipelineRequest, UpdateType, WriteRequest};
 use namehop_p4runtime::server::Server;
 use namehop_switch::Switch;
 use namehop_switch::ports::PortSpec;
@@ -140,25 +142,25 @@ fn everything() -> Vec<Kind> {
         ..TableEntry::default()
     };
     vec![
-        Kind::Table(TableEntry { is_default_action: true, ..TableEntry::default() }),
-        Kind::Member(ProfileMember::default()),
-        Kind::Group(ProfileGroup::default()),
-        Kind::Table(table),
-        Kind::DirectCounter(DirectCounterEntry::default()),
-        Kind::DirectMeter(DirectMeterEntry::default()),
-        Kind::Counter(CounterEntry::default()),
-        Kind::Meter(MeterEntry::default()),
-        Kind::Register(RegisterEntry::default()),
-        Kind::Replication(ReplicationEntry::default()),
-        Kind::ValueSet(ValueSetEntry::default()),
-        Kind::Digest(DigestEntry::default()),
+        Kind::TableEntry(TableEntry { is_default_action: true, ..TableEntry::default() }),
+        Kind::ActionProfileMember(ActionProfileMember::default()),
+        Kind::ActionProfileGroup(ActionProfileGroup::default()),
+        Kind::TableEntry(table),
+        Kind::DirectCounterEntry(DirectCounterEntry::default()),
+        Kind::DirectMeterEntry(DirectMeterEntry::default()),
+        Kind::CounterEntry(CounterEntry::default()),
+        Kind::MeterEntry(MeterEntry::default()),
+        Kind::RegisterEntry(RegisterEntry::default()),
+        Kind::PacketReplicationEngineEntry(PacketReplicationEngineEntry::default()),
+        Kind::ValueSetEntry(ValueSetEntry::default()),
+        Kind::DigestEntry(DigestEntry::default()),
     ]
 }
 
 fn read_all(rig: &Rig) -> Vec<Entity> {
     let mut all = Vec::new();
     for kind in everything() {
-        let parts = rig.running.read(&Entity { kind: Some(kind) }).expect("all entities of a kind can be read");
+        let parts = rig.running.read(&Entity { entity: Some(kind) }).expect("all entities of a kind can be read");
         parts.for_each(|part| all.extend(part.expect("a part")));
     }
     all
@@ -188,12 +190,12 @@ pub fn messages(bytes: &[u8]) {
                     }
                 }
             }
-            (_, 4) => drop(Packet::decode(message).map(|packet| rig.running.send(&packet))),
-            (_, 5) => drop(SetPipelineRequest::decode(message)),
+            (_, 4) => drop(PacketOut::decode(message).map(|packet| rig.running.send(&packet))),
+            (_, 5) => drop(SetForwardingPipelineConfigRequest::decode(message)),
             _ => {
                 for update in WriteRequest::decode(message).unwrap_or_default().updates {
                     if let Some(entity) = &update.entity {
-                        drop(rig.running.change(update.update_type(), entity));
+                        drop(rig.running.change(update.r#type(), entity));
                     }
                 }
             }
@@ -204,8 +206,8 @@ pub fn messages(bytes: &[u8]) {
     // Entities that were read can be written again, and are then the same.
     let all = read_all(rig);
     for entity in &all {
-        let is_constant = matches!(&entity.kind, Some(Kind::Table(entry)) if entry.is_const);
-        let is_time = matches!(&entity.kind, Some(Kind::Table(entry)) if entry.is_default_action);
+        let is_constant = matches!(&entity.entity, Some(Kind::TableEntry(entry)) if entry.is_const);
+        let is_time = matches!(&entity.entity, Some(Kind::TableEntry(entry)) if entry.is_default_action);
         if is_constant || is_time {
             continue;
         }
@@ -216,8 +218,8 @@ pub fn messages(bytes: &[u8]) {
     assert_eq!(count(&read_all(rig)), count(&all));
     rig.running.reset().expect("the program can be reset");
     let tables = read_all(rig).into_iter().filter(|entity| {
-        matches!(&entity.kind, Some(Kind::Table(entry)) if !entry.is_default_action)
-            || matches!(&entity.kind, Some(Kind::Member(_) | Kind::Group(_)))
+        matches!(&entity.entity, Some(Kind::TableEntry(entry)) if !entry.is_default_action)
+            || matches!(&entity.entity, Some(Kind::ActionProfileMember(_) | Kind::ActionProfileGroup(_)))
     });
     assert_eq!(tables.count(), 1, "only the constant entry is left");
     check_failures();

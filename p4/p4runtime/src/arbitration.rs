@@ -13,7 +13,9 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 use tonic::{Code, Status};
 
-use crate::message::{self, Arbitration, StreamEvent, StreamResponse, Uint128};
+use crate::generated::google::rpc;
+use crate::message::stream_message_response::Update as Event;
+use crate::message::{self, MasterArbitrationUpdate, StreamMessageResponse, Uint128};
 
 /// Maximum number of concurrent controller streams.
 pub const MOST_STREAMS: usize = 16;
@@ -23,7 +25,7 @@ const MOST_ROLES: usize = 64;
 const LONGEST_NAME: usize = 256;
 
 /// A message to a controller, or the error that ends its stream.
-pub type Answer = Result<StreamResponse, Status>;
+pub type Answer = Result<StreamMessageResponse, Status>;
 
 /// Identifies a role: by name, or by number as in earlier versions of the specification. The default role has neither.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -135,7 +137,7 @@ impl Arbiter {
     ///
     /// # Errors
     /// Returns the error that ends its stream.
-    pub fn arbitrate(&self, client: u64, update: &Arbitration) -> Result<(), Status> {
+    pub fn arbitrate(&self, client: u64, update: &MasterArbitrationUpdate) -> Result<(), Status> {
         let role = wanted_role(update)?;
         let mut state = self.state();
         let Some(known) = state.clients.get(&client) else { return Ok(()) };
@@ -186,15 +188,15 @@ impl Arbiter {
                 Some(_) => (Code::AlreadyExists, "another controller is primary"),
                 None => (Code::NotFound, "there is no primary controller"),
             };
-            let status = message::Status { code: code as i32, message: text.to_owned(), details: Vec::new() };
+            let status = rpc::Status { code: code as i32, message: text.to_owned(), details: Vec::new() };
             let named = Some(role).filter(|role| **role != Role::default());
-            let event = Arbitration {
+            let event = MasterArbitrationUpdate {
                 device_id: self.device_id,
                 role: named.map(|role| message::Role { id: role.id, config: None, name: role.name.clone() }),
                 election_id: standing.highest,
                 status: Some(status),
             };
-            let answer = StreamResponse { event: Some(StreamEvent::Arbitration(event)) };
+            let answer = StreamMessageResponse { update: Some(Event::Arbitration(event)) };
             if client.sender.try_send(Ok(answer)).is_err() {
                 // It does not read, or has disconnected.
                 gone.push(*number);
@@ -266,16 +268,16 @@ impl Arbiter {
 
     /// Sends an event to all primary controllers. Call it only after `ready` returned `Ready`, with no other sender in
     /// between.
-    pub fn send_to_primaries(&self, event: &StreamEvent) {
+    pub fn send_to_primaries(&self, event: &Event) {
         let primaries: Vec<u64> = self.state().primaries().map(|(number, _)| number).collect();
         primaries.into_iter().for_each(|number| self.send(number, event.clone()));
     }
 
     /// Sends an event to a controller, which must have room in its queue.
-    pub fn send(&self, client: u64, event: StreamEvent) {
+    pub fn send(&self, client: u64, event: Event) {
         let mut state = self.state();
         let Some(known) = state.clients.get(&client) else { return };
-        let answer = StreamResponse { event: Some(event) };
+        let answer = StreamMessageResponse { update: Some(event) };
         if let Err(TrySendError::Closed(_)) = known.sender.try_send(Ok(answer)) {
             self.remove(&mut state, client);
         }
@@ -283,7 +285,7 @@ impl Arbiter {
 }
 
 /// The role of an arbitration.
-fn wanted_role(update: &Arbitration) -> Result<Role, Status> {
+fn wanted_role(update: &MasterArbitrationUpdate) -> Result<Role, Status> {
     let Some(message::Role { id, config, name }) = &update.role else { return Ok(Role::default()) };
     if config.is_some() {
         return Err(Status::invalid_argument(

@@ -1,49 +1,54 @@
 //! Compares a p4info with a program's own: everything that has an id, regardless of order and annotations.
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 
-use crate::info::{P4Info, Preamble};
+use thiserror::Error;
 
-/// Something with an id.
-trait Named: Clone + PartialEq + Debug {
-    fn preamble(&mut self) -> &mut Preamble;
+use crate::info::{Object, P4Info};
+
+/// The first difference between a p4info and the program's own. Each variant has the kind, name and id of the object.
+#[derive(Debug, PartialEq, Eq, Error)]
+pub enum Difference {
+    /// The program has no object with this id.
+    #[error("it has {0} {1} with id {2:#010x}, which the program does not have")]
+    Unknown(&'static str, String, u32),
+    /// The program has another object with this id.
+    #[error("{0} {1} with id {2:#010x} differs")]
+    Differs(&'static str, String, u32),
+    /// The p4info lacks an object of the program.
+    #[error("{0} {1} with id {2:#010x} is missing")]
+    Missing(&'static str, String, u32),
 }
-
-macro_rules! named {
-    ($($type:ident),*) => { $(impl Named for crate::info::$type {
-        fn preamble(&mut self) -> &mut Preamble {
-            &mut self.preamble
-        }
-    })* };
-}
-
-named!(Table, Action, ActionProfile, Counter, DirectResource, ControllerPacketMetadata, Register, Digest, ValueSet);
 
 /// Objects by id, without annotations and without what a compiler may choose freely.
-fn by_id<T: Named>(list: &[T], plain: impl Fn(&mut T)) -> BTreeMap<u32, T> {
-    let entry = |thing: &T| {
-        let mut thing = thing.clone();
-        thing.preamble().annotations.clear();
-        thing.preamble().alias.clear();
-        plain(&mut thing);
-        (thing.preamble().id, thing)
+fn by_id<T: Object + Clone>(list: &[T], plain: impl Fn(&mut T)) -> BTreeMap<u32, T> {
+    let entry = |object: &T| {
+        let mut object = object.clone();
+        object.preamble_mut().annotations.clear();
+        object.preamble_mut().alias.clear();
+        plain(&mut object);
+        (object.preamble().id, object)
     };
     list.iter().map(entry).collect()
 }
 
-fn same_list<T: Named>(kind: &str, own: &[T], given: &[T], plain: impl Fn(&mut T)) -> Result<(), String> {
-    let (mut own, mut given) = (by_id(own, &plain), by_id(given, &plain));
-    for (id, other) in &mut given {
-        let name = other.preamble().name.clone();
+fn same_list<T: Object + Clone + PartialEq>(
+    kind: &'static str,
+    own: &[T],
+    given: &[T],
+    plain: impl Fn(&mut T),
+) -> Result<(), Difference> {
+    let (own, given) = (by_id(own, &plain), by_id(given, &plain));
+    for (id, other) in &given {
+        let name = || other.preamble().name.clone();
         match own.get(id) {
-            None => return Err(format!("it has {kind} {name} with id {id:#010x}, which the program does not have")),
-            Some(known) if known != other => return Err(format!("{kind} {name} with id {id:#010x} differs")),
+            None => return Err(Difference::Unknown(kind, name(), *id)),
+            Some(known) if known != other => return Err(Difference::Differs(kind, name(), *id)),
             Some(_) => {}
         }
     }
-    match own.iter_mut().find(|(id, _)| !given.contains_key(id)) {
-        Some((id, missing)) => Err(format!("{kind} {} with id {id:#010x} is missing", missing.preamble().name)),
+    match own.iter().find(|(id, _)| !given.contains_key(id)) {
+        Some((id, missing)) => Err(Difference::Missing(kind, missing.preamble().name.clone(), *id)),
         None => Ok(()),
     }
 }
@@ -52,7 +57,7 @@ fn same_list<T: Named>(kind: &str, own: &[T], given: &[T], plain: impl Fn(&mut T
 ///
 /// # Errors
 /// Returns the first difference.
-pub fn same(own: &P4Info, given: &P4Info) -> Result<(), String> {
+pub fn same(own: &P4Info, given: &P4Info) -> Result<(), Difference> {
     same_list("table", &own.tables, &given.tables, |table| {
         // The size and the presence of initial entries do not affect how entries are written.
         table.size = 0;
@@ -79,11 +84,11 @@ pub fn same(own: &P4Info, given: &P4Info) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::same;
-    use crate::info::{Action, P4Info, Param, Preamble};
+    use crate::info::{Action, Object, P4Info, Preamble, action::Param};
 
     fn action(id: u32, bitwidth: i32) -> Action {
         let preamble = Preamble { id, name: format!("a{id}"), alias: "a".into(), annotations: vec!["@x".into()] };
-        Action { preamble, params: vec![Param { id: 1, name: "p".into(), bitwidth }] }
+        Action { preamble: Some(preamble), params: vec![Param { id: 1, name: "p".into(), bitwidth }] }
     }
 
     fn info(actions: &[Action]) -> P4Info {
@@ -94,7 +99,7 @@ mod tests {
     fn the_first_difference_is_named() {
         let own = info(&[action(1, 9), action(2, 9)]);
         let mut reordered = info(&[action(2, 9), action(1, 9)]);
-        reordered.actions[0].preamble.annotations.clear();
+        reordered.actions[0].preamble_mut().annotations.clear();
         assert_eq!(same(&own, &reordered), Ok(()));
         for (given, part) in [
             (info(&[action(1, 9)]), "action a2 with id 0x00000002 is missing"),
@@ -102,7 +107,7 @@ mod tests {
             (info(&[action(1, 9), action(2, 9), action(3, 9)]), "a3"),
             (P4Info::default(), "a1"),
         ] {
-            let difference = same(&own, &given).expect_err(part);
+            let difference = same(&own, &given).expect_err(part).to_string();
             assert!(difference.contains(part), "{difference}");
         }
     }

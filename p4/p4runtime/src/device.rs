@@ -2,9 +2,9 @@
 
 use tonic::Status;
 
-use crate::entity::Entity;
 use crate::info::P4Info;
-use crate::message::{DigestList, IdleTimeoutNotification, Packet, UpdateType};
+use crate::message::update::Type as UpdateType;
+use crate::message::{DigestList, Entity, IdleTimeoutNotification, PacketIn, PacketOut};
 
 /// The parts of an answer, each of bounded size.
 pub type Parts<'d> = Box<dyn Iterator<Item = Result<Vec<Entity>, Status>> + Send + 'd>;
@@ -57,10 +57,10 @@ pub trait Device: Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns what is wrong with the packet, or that too many packets wait.
-    fn send(&self, packet: &Packet) -> Result<(), Status>;
+    fn send(&self, packet: &PacketOut) -> Result<(), Status>;
 
     /// Takes the next packet from the program to the controller.
-    fn receive(&self) -> Option<Packet>;
+    fn receive(&self) -> Option<PacketIn>;
 
     /// Takes the digests that are due to be sent.
     fn digests(&self) -> Option<DigestList>;

@@ -7,9 +7,11 @@
 
 use prost::Message as _;
 use prost::encoding::encoded_len_varint;
+use prost_types::Any;
 use tonic::{Code, Status};
 
-use crate::message::{self, Any, Error};
+use crate::generated::google::rpc;
+use crate::message::Error;
 
 /// Maximum size of the encoded status, in bytes: base64 makes it a third larger, and together with the other headers of
 /// the trailer it stays below 8 KiB.
@@ -51,7 +53,7 @@ fn with_details(message: &str, details: Vec<Any>) -> Status {
 
 fn encoded(message: &str, details: &[Any]) -> Vec<u8> {
     let (message, details) = (message.to_owned(), details.to_vec());
-    message::Status { code: Code::Unknown as i32, message, details }.encode_to_vec()
+    rpc::Status { code: Code::Unknown as i32, message, details }.encode_to_vec()
 }
 
 fn detail(error_type: &str, result: &Result<(), Status>, message: &str) -> Any {
@@ -104,7 +106,7 @@ mod tests {
     use super::*;
 
     fn shown(status: &Status) -> Vec<(Code, String)> {
-        let details = message::Status::decode(status.details()).expect("a status").details;
+        let details = rpc::Status::decode(status.details()).expect("a status").details;
         details
             .iter()
             .map(|any| {

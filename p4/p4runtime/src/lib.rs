@@ -1,27 +1,31 @@
 //! P4Runtime: the protocol by which controllers change a running P4 program.
 //!
-//! * [`info`]: p4info, which describes the objects of a program; [`text`] writes it as text, and `compare` compares
-//!   two.
-//! * [`entity`], [`message`]: messages between controllers and devices, declared here with the field numbers of the
-//!   specification, so that no Protocol Buffers compiler is needed.
+//! * [`message`]: messages between controllers and devices, and [`info`]: p4info, which describes the objects of a
+//!   program. The build script generates both from `proto/`. [`text`] writes p4info as text, and `compare` compares two.
+//! * `shape`: the fields of any message in its encoded form.
 //! * [`device`]: the interface that a device implements for the service.
-//! * [`server`]: the gRPC server with its limits. `service` answers unary requests, `stream` answers streams, and
-//!   `arbitration` decides which controllers may make changes.
+//! * [`server`]: the gRPC server with its limits. `codec` refuses messages that would take too much memory, `service`
+//!   answers unary requests, `stream` answers streams, and `arbitration` decides which controllers may make changes.
 #![forbid(unsafe_code)]
 
 mod arbitration;
+mod codec;
 mod compare;
 pub mod device;
-pub mod entity;
 mod fates;
+#[expect(missing_docs, reason = "the specification of P4Runtime describes each field")]
+mod generated {
+    include!(concat!(env!("OUT_DIR"), "/messages.rs"));
+}
 pub mod info;
 mod large;
-pub mod message;
 mod places;
 pub mod server;
 mod service;
+mod shape;
 mod stream;
 pub mod text;
 
+pub use generated::p4::v1 as message;
 pub use prost::Message;
 pub use tonic::{Code, Status};

@@ -17,10 +17,11 @@ use tokio::time::timeout;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::server::{Grpc, UnaryService};
-use tonic_prost::ProstCodec;
 
+use crate::codec::BoundedCodec;
 use crate::device::Device;
 use crate::large::{Measured, Turn};
+use crate::message::CapabilitiesRequest;
 use crate::places::{Answer, Busy, Place, Places};
 use crate::service::Service;
 use crate::stream;
@@ -29,9 +30,13 @@ use crate::stream;
 const MOST_CONNECTIONS: usize = 16;
 const MOST_REQUESTS: u32 = 16;
 /// Maximum size of a request, in bytes.
-const REQUEST_BYTES: usize = 16 << 20;
-/// Maximum size of a stream message, in bytes: a packet with its metadata.
-pub(crate) const STREAM_BYTES: usize = 64 << 10;
+pub(crate) const REQUEST_BYTES: usize = 16 << 20;
+/// Maximum size of a stream message and of a `Read`, in bytes: for a stream, a packet with its metadata.
+const STREAM_BYTES: usize = 64 << 10;
+/// Maximum memory that the lists of a decoded request or stream message take, in bytes. An entry with one key and one
+/// parameter takes less than ten times its encoded size, and the entities of a `Read` less than sixteen times.
+pub(crate) const REQUEST_MEMORY: usize = 10 * REQUEST_BYTES;
+const STREAM_MEMORY: usize = 16 * STREAM_BYTES;
 /// Maximum number of large requests, and of requests that are executed, at a time; further ones wait.
 const LARGE_REQUESTS: usize = 4;
 const WORKERS: usize = 4;
@@ -236,11 +241,11 @@ async fn dispatch<D: Device>(request: Request<Incoming>, shared: &Shared<D>, bus
     let service = Arc::clone(&shared.service);
     let Some(method) = path.strip_prefix("/p4.v1.P4Runtime/") else { return unknown(&path) };
     if method == "StreamChannel" {
-        let mut grpc = Grpc::new(ProstCodec::default()).max_decoding_message_size(STREAM_BYTES);
+        let mut grpc = Grpc::new(BoundedCodec::new(STREAM_MEMORY)).max_decoding_message_size(STREAM_BYTES);
         return grpc.streaming(stream::Channel(service, Arc::clone(busy)), request).await;
     }
     if method == "Read" {
-        let mut grpc = Grpc::new(ProstCodec::default()).max_decoding_message_size(STREAM_BYTES);
+        let mut grpc = Grpc::new(BoundedCodec::new(STREAM_MEMORY)).max_decoding_message_size(STREAM_BYTES);
         return in_time(grpc.server_streaming(stream::Read(service, Arc::clone(busy)), request)).await;
     }
     let workers = Arc::clone(&shared.workers);
@@ -249,7 +254,7 @@ async fn dispatch<D: Device>(request: Request<Incoming>, shared: &Shared<D>, bus
     let request = request.map(|body| Measured::new(body, Arc::clone(&shared.large), Arc::clone(&turn)));
     macro_rules! unary {
         ($function:expr) => {{
-            let mut grpc = Grpc::new(ProstCodec::default()).max_decoding_message_size(REQUEST_BYTES);
+            let mut grpc = Grpc::new(BoundedCodec::new(REQUEST_MEMORY)).max_decoding_message_size(REQUEST_BYTES);
             in_time(grpc.unary(Unary { function: $function, busy: Arc::clone(busy) }, request)).await
         }};
     }
@@ -266,7 +271,7 @@ async fn dispatch<D: Device>(request: Request<Incoming>, shared: &Shared<D>, bus
             let answer = service.get_pipeline(request);
             async { answer }
         }),
-        "Capabilities" => unary!(|_: crate::message::Nothing| async { Ok(Service::<D>::capabilities()) }),
+        "Capabilities" => unary!(|_: CapabilitiesRequest| async { Ok(Service::<D>::capabilities()) }),
         _ => unknown(&path),
     }
 }

@@ -10,11 +10,16 @@ use tonic::Status;
 use crate::arbitration::{Arbiter, Role};
 use crate::compare;
 use crate::device::{Device, Undo};
-use crate::entity::Entity;
 use crate::fates;
+use crate::message::forwarding_pipeline_config::Cookie;
+use crate::message::get_forwarding_pipeline_config_request::ResponseType;
+use crate::message::set_forwarding_pipeline_config_request::Action;
+use crate::message::update::Type as UpdateType;
+use crate::message::write_request::Atomicity;
 use crate::message::{
-    Atomicity, Capabilities, Cookie, GetPipelineRequest, GetPipelineResponse, Nothing, PipelineAction, PipelineConfig,
-    PipelineParts, SetPipelineRequest, Uint128, Update, UpdateType, WriteRequest,
+    CapabilitiesResponse, Entity, ForwardingPipelineConfig, GetForwardingPipelineConfigRequest,
+    GetForwardingPipelineConfigResponse, SetForwardingPipelineConfigRequest, SetForwardingPipelineConfigResponse,
+    Uint128, Update, WriteRequest, WriteResponse,
 };
 
 /// Version of the P4Runtime specification.
@@ -77,7 +82,7 @@ impl<D: Device> Service<D> {
     ///
     /// # Errors
     /// Returns the result of each update if one has failed.
-    pub fn write(&self, request: &WriteRequest) -> Result<Nothing, Status> {
+    pub fn write(&self, request: &WriteRequest) -> Result<WriteResponse, Status> {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let role = Role { id: request.role_id, name: request.role.clone() };
         self.check_writer(request.device_id, &role, request.election_id)?;
@@ -95,7 +100,7 @@ impl<D: Device> Service<D> {
             Ok(Atomicity::DataplaneAtomic) => self.device.alone(true, || self.all_or_none(updates))?,
             Err(_) => return Err(Status::invalid_argument(format!("unknown atomicity {}", request.atomicity))),
         };
-        if results.iter().all(Result::is_ok) { Ok(Nothing {}) } else { Err(fates::status(&results)) }
+        if results.iter().all(Result::is_ok) { Ok(WriteResponse {}) } else { Err(fates::status(&results)) }
     }
 
     fn update(&self, update: &Update) -> Result<(), Status> {
@@ -146,18 +151,21 @@ impl<D: Device> Service<D> {
     ///
     /// # Errors
     /// Fails if it is another pipeline, with the difference.
-    pub fn set_pipeline(&self, request: &SetPipelineRequest) -> Result<Nothing, Status> {
+    pub fn set_pipeline(
+        &self,
+        request: &SetForwardingPipelineConfigRequest,
+    ) -> Result<SetForwardingPipelineConfigResponse, Status> {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let role = Role { id: request.role_id, name: request.role.clone() };
         self.check_writer(request.device_id, &role, request.election_id)?;
         let action = request.action();
         let mut pipeline = self.pipeline.lock().unwrap_or_else(PoisonError::into_inner);
         let cookie = match (action, &request.config) {
-            (PipelineAction::Unspecified, _) => return Err(Status::invalid_argument("the action is missing")),
-            (PipelineAction::Commit, Some(_)) => {
+            (Action::Unspecified, _) => return Err(Status::invalid_argument("the action is missing")),
+            (Action::Commit, Some(_)) => {
                 return Err(Status::invalid_argument("COMMIT uses the saved configuration; omit the configuration"));
             }
-            (PipelineAction::Commit, None) => pipeline
+            (Action::Commit, None) => pipeline
                 .saved
                 .ok_or_else(|| Status::failed_precondition("no configuration was saved: use VERIFY_AND_SAVE first"))?,
             (_, None) => return Err(Status::invalid_argument("the configuration is missing")),
@@ -167,20 +175,20 @@ impl<D: Device> Service<D> {
             }
         };
         match action {
-            PipelineAction::Verify | PipelineAction::Unspecified => return Ok(Nothing {}),
-            PipelineAction::VerifyAndSave => {
+            Action::Verify | Action::Unspecified => return Ok(SetForwardingPipelineConfigResponse {}),
+            Action::VerifyAndSave => {
                 pipeline.saved = Some(cookie);
-                return Ok(Nothing {});
+                return Ok(SetForwardingPipelineConfigResponse {});
             }
-            PipelineAction::VerifyAndCommit | PipelineAction::Commit => self.device.reset()?,
+            Action::VerifyAndCommit | Action::Commit => self.device.reset()?,
             // The program is the same, so its state stays.
-            PipelineAction::ReconcileAndCommit => {}
+            Action::ReconcileAndCommit => {}
         }
         *pipeline = Pipeline { cookie, saved: None };
-        Ok(Nothing {})
+        Ok(SetForwardingPipelineConfigResponse {})
     }
 
-    fn verify(&self, config: &PipelineConfig) -> Result<(), Status> {
+    fn verify(&self, config: &ForwardingPipelineConfig) -> Result<(), Status> {
         let given = config.p4info.as_ref().ok_or_else(|| Status::invalid_argument("p4info is missing"))?;
         compare::same(self.device.p4info(), given).map_err(|difference| {
             Status::invalid_argument(format!("p4info differs from that of the running program: {difference}"))
@@ -202,28 +210,31 @@ impl<D: Device> Service<D> {
     ///
     /// # Errors
     /// Fails if the request is for another device.
-    pub fn get_pipeline(&self, request: GetPipelineRequest) -> Result<GetPipelineResponse, Status> {
+    pub fn get_pipeline(
+        &self,
+        request: GetForwardingPipelineConfigRequest,
+    ) -> Result<GetForwardingPipelineConfigResponse, Status> {
         self.check_device(request.device_id)?;
-        let parts = request.parts();
-        let p4info = matches!(parts, PipelineParts::All | PipelineParts::P4infoAndCookie);
-        let program = matches!(parts, PipelineParts::All | PipelineParts::DeviceConfigAndCookie);
-        let config = PipelineConfig {
+        let parts = request.response_type();
+        let p4info = matches!(parts, ResponseType::All | ResponseType::P4infoAndCookie);
+        let program = matches!(parts, ResponseType::All | ResponseType::DeviceConfigAndCookie);
+        let config = ForwardingPipelineConfig {
             p4info: p4info.then(|| self.device.p4info().clone()),
             p4_device_config: if program { self.device.program().to_vec() } else { Vec::new() },
             cookie: self.pipeline.lock().unwrap_or_else(PoisonError::into_inner).cookie,
         };
-        Ok(GetPipelineResponse { config: Some(config) })
+        Ok(GetForwardingPipelineConfigResponse { config: Some(config) })
     }
 
     /// Capabilities of the service.
-    pub fn capabilities() -> Capabilities {
-        Capabilities { p4runtime_api_version: API_VERSION.to_owned() }
+    pub fn capabilities() -> CapabilitiesResponse {
+        CapabilitiesResponse { p4runtime_api_version: API_VERSION.to_owned() }
     }
 }
 
 /// Kind and entity of an update.
 fn parts_of(update: &Update) -> Result<(UpdateType, &Entity), Status> {
-    match (update.update_type(), &update.entity) {
+    match (update.r#type(), &update.entity) {
         (UpdateType::Unspecified, _) => Err(Status::invalid_argument("an update must insert, modify or delete")),
         (_, None) => Err(Status::invalid_argument("an update must have an entity")),
         (kind, Some(entity)) => Ok((kind, entity)),

@@ -12,8 +12,11 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::arbitration::{Answer, Primaries, Role};
 use crate::device::Device;
+use crate::message::stream_error::Details;
+use crate::message::stream_message_request::Update;
+use crate::message::stream_message_response::Update as Event;
 use crate::message::{
-    Packet, PacketOutError, ReadRequest, ReadResponse, StreamError, StreamEvent, StreamRequest, StreamUpdate,
+    PacketOut, PacketOutError, ReadRequest, ReadResponse, StreamError, StreamMessageRequest, StreamMessageResponse,
 };
 use crate::places::Busy;
 use crate::service::Service;
@@ -38,12 +41,12 @@ type Boxed<T> = Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send>
 /// Answers `StreamChannel`.
 pub(crate) struct Channel<D>(pub(crate) Arc<Service<D>>, pub(crate) Arc<Busy>);
 
-impl<D: Device> StreamingService<StreamRequest> for Channel<D> {
-    type Response = crate::message::StreamResponse;
+impl<D: Device> StreamingService<StreamMessageRequest> for Channel<D> {
+    type Response = StreamMessageResponse;
     type ResponseStream = ReceiverStream<Answer>;
     type Future = Boxed<Self::ResponseStream>;
 
-    fn call(&mut self, request: Request<Streaming<StreamRequest>>) -> Self::Future {
+    fn call(&mut self, request: Request<Streaming<StreamMessageRequest>>) -> Self::Future {
         let (service, busy) = (Arc::clone(&self.0), Arc::clone(&self.1));
         Box::pin(async move {
             let (sender, receiver) = mpsc::channel(WAITING);
@@ -66,30 +69,30 @@ impl<D: Device> StreamingService<StreamRequest> for Channel<D> {
 async fn listen<D: Device>(
     service: &Service<D>,
     client: u64,
-    mut requests: Streaming<StreamRequest>,
+    mut requests: Streaming<StreamMessageRequest>,
     busy: &Busy,
 ) -> Result<(), Status> {
     let mut is_known = false;
     while let Some(request) = requests.message().await? {
         match request.update {
-            Some(StreamUpdate::Arbitration(update)) => {
+            Some(Update::Arbitration(update)) => {
                 service.arbiter.arbitrate(client, &update)?;
                 busy.begin();
                 is_known = true;
             }
             _ if !is_known => return Err(Status::failed_precondition("a stream must begin with an arbitration")),
-            Some(StreamUpdate::Packet(packet)) => {
+            Some(Update::Packet(packet)) => {
                 let refused = if service.arbiter.has_primary_stream(client) {
                     service.device.send(&packet).err()
                 } else {
                     Some(Status::permission_denied("only a primary controller may send packets"))
                 };
                 if let Some(status) = refused {
-                    service.arbiter.send(client, StreamEvent::Error(packet_error(&status, packet)));
+                    service.arbiter.send(client, Event::Error(packet_error(&status, packet)));
                 }
             }
             // A digest is never sent again, so nothing depends on its acknowledgement.
-            Some(StreamUpdate::DigestAck(_)) => {}
+            Some(Update::DigestAck(_)) => {}
             None => return Err(Status::unimplemented("the stream accepts only arbitrations, packets and digest_ack")),
         }
         // Let other tasks run, however many messages come.
@@ -98,13 +101,13 @@ async fn listen<D: Device>(
     Ok(())
 }
 
-fn packet_error(status: &Status, mut packet: Packet) -> StreamError {
+fn packet_error(status: &Status, mut packet: PacketOut) -> StreamError {
     // The sender knows the payload.
     packet.payload.clear();
     StreamError {
         canonical_code: status.code() as i32,
         message: status.message().to_owned(),
-        packet_out: Some(PacketOutError { packet_out: Some(packet) }),
+        details: Some(Details::PacketOut(PacketOutError { packet_out: Some(packet) })),
     }
 }
 
@@ -130,10 +133,10 @@ pub(crate) async fn pump<D: Device>(service: Arc<Service<D>>) {
                 Primaries::None => break,
             }
             full_since = None;
-            let packet = service.device.receive().map(StreamEvent::Packet);
+            let packet = service.device.receive().map(Event::Packet);
             let event = packet
-                .or_else(|| service.device.digests().map(StreamEvent::Digest))
-                .or_else(|| service.device.idle().map(StreamEvent::IdleTimeout));
+                .or_else(|| service.device.digests().map(Event::Digest))
+                .or_else(|| service.device.idle().map(Event::IdleTimeoutNotification));
             let Some(event) = event else { break };
             service.arbiter.send_to_primaries(&event);
             sent += 1;

@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::Parts;
-use namehop_p4runtime::entity::{
-    CounterData, CounterEntry, Data, DataValue, Entity, Index, Kind, MeterConfig, MeterEntry, RegisterEntry,
-    StructLike, Unknown,
+use namehop_p4runtime::info::Object;
+use namehop_p4runtime::message::entity::Entity as Kind;
+use namehop_p4runtime::message::p4_data::Data as DataValue;
+use namehop_p4runtime::message::update::Type as UpdateType;
+use namehop_p4runtime::message::{
+    CounterData, CounterEntry, Entity, Index, MeterConfig, MeterEntry, P4Data, P4StructLike, RegisterEntry, Unsupported,
 };
-use namehop_p4runtime::info::Preamble;
-use namehop_p4runtime::message::UpdateType;
 use num_bigint::BigInt;
 
 use super::{PART, Running, bits, parts, places};
@@ -20,16 +21,16 @@ use crate::ir::Shape;
 type Cells = (usize, Range<u64>);
 
 /// The cells of a request: one cell, all cells of one object, or all cells of all objects.
-fn cells<T>(
+fn cells<T: Object>(
     kind: &str,
     list: &[T],
     id: u32,
     index: Option<Index>,
-    of: impl Fn(&T) -> (&Preamble, u64),
+    size: impl Fn(&T) -> u64,
 ) -> Result<Vec<Cells>, Status> {
-    let places = places(list, kind, id, |thing| of(thing).0)?;
+    let places = places(list, kind, id)?;
     let range = |place: usize| {
-        let (preamble, size) = of(&list[place]);
+        let (preamble, size) = (list[place].preamble(), size(&list[place]));
         let Some(Index { index }) = index else { return Ok((place, 0..size)) };
         if id == 0 {
             return Err(Status::invalid_argument(format!("an index needs the id of one {kind}")));
@@ -66,7 +67,7 @@ pub(super) fn amount(what: &str, number: i64) -> Result<u64, Status> {
 }
 
 /// Rejects per-color counts, which meters do not have.
-pub(super) fn without_colors(given: Option<Unknown>) -> Result<(), Status> {
+pub(super) fn without_colors(given: Option<Unsupported>) -> Result<(), Status> {
     match given {
         None => Ok(()),
         Some(_) => Err(Status::unimplemented("meters do not count packets by color")),
@@ -104,31 +105,31 @@ pub(super) fn config(rates: &MeterRates) -> MeterConfig {
 }
 
 /// Builds a value from its scalar parts.
-pub fn data(shape: &Shape, numbers: &mut impl Iterator<Item = BigInt>) -> Data {
+pub fn data(shape: &Shape, numbers: &mut impl Iterator<Item = BigInt>) -> P4Data {
     let value = match shape {
         Shape::Bool => DataValue::Bool(numbers.next().is_some_and(|number| number != BigInt::from(0))),
         Shape::Bits { .. } => DataValue::Bitstring(bits::write(&numbers.next().unwrap_or_default())),
-        Shape::Struct { members, .. } => {
-            DataValue::Struct(StructLike { members: members.iter().map(|(_, member)| data(member, numbers)).collect() })
-        }
+        Shape::Struct { members, .. } => DataValue::Struct(P4StructLike {
+            members: members.iter().map(|(_, member)| data(member, numbers)).collect(),
+        }),
         Shape::Tuple(members) => {
-            DataValue::Tuple(StructLike { members: members.iter().map(|member| data(member, numbers)).collect() })
+            DataValue::Tuple(P4StructLike { members: members.iter().map(|member| data(member, numbers)).collect() })
         }
     };
-    Data { value: Some(value) }
+    P4Data { data: Some(value) }
 }
 
 /// Appends the scalar parts of a value to `into`.
-fn numbers(what: &str, shape: &Shape, given: &Data, into: &mut Vec<BigInt>) -> Result<(), Status> {
+fn numbers(what: &str, shape: &Shape, given: &P4Data, into: &mut Vec<BigInt>) -> Result<(), Status> {
     let wrong = || Status::invalid_argument(format!("{what}: the value has the wrong type"));
-    let mut members = |shapes: &mut dyn Iterator<Item = &Shape>, given: &StructLike| {
+    let mut members = |shapes: &mut dyn Iterator<Item = &Shape>, given: &P4StructLike| {
         let shapes: Vec<_> = shapes.collect();
         if shapes.len() != given.members.len() {
             return Err(wrong());
         }
         shapes.iter().zip(&given.members).try_for_each(|(shape, member)| numbers(what, shape, member, into))
     };
-    match (shape, &given.value) {
+    match (shape, &given.data) {
         (Shape::Struct { members: shapes, .. }, Some(DataValue::Struct(given))) => {
             members(&mut shapes.iter().map(|(_, shape)| shape), given)
         }
@@ -147,9 +148,7 @@ fn numbers(what: &str, shape: &Shape, given: &Data, into: &mut Vec<BigInt>) -> R
 
 impl Running {
     fn counter_cells(&self, given: &CounterEntry) -> Result<Vec<Cells>, Status> {
-        cells("counter", &self.info.counters, given.counter_id, given.index, |counter| {
-            (&counter.preamble, counter.size as u64)
-        })
+        cells("counter", &self.info.counters, given.counter_id, given.index, |counter| counter.size as u64)
     }
 
     pub(super) fn change_counter(&self, update: UpdateType, given: &CounterEntry) -> Result<(), Status> {
@@ -168,14 +167,14 @@ impl Running {
         Ok(parts(all.filter_map(|(place, at)| {
             let (packets, bytes) = self.control.live.program.counter(place, at as usize)?;
             let data = CounterData { byte_count: bytes as i64, packet_count: packets as i64 };
-            let counter_id = self.info.counters[place].preamble.id;
+            let counter_id = self.info.counters[place].preamble().id;
             let entry = CounterEntry { counter_id, index: index(at), data: Some(data) };
-            Some(Ok(Entity { kind: Some(Kind::Counter(entry)) }))
+            Some(Ok(Entity { entity: Some(Kind::CounterEntry(entry)) }))
         })))
     }
 
     fn meter_cells(&self, given: &MeterEntry) -> Result<Vec<Cells>, Status> {
-        cells("meter", &self.info.meters, given.meter_id, given.index, |meter| (&meter.preamble, meter.size as u64))
+        cells("meter", &self.info.meters, given.meter_id, given.index, |meter| meter.size as u64)
     }
 
     pub(super) fn change_meter(&self, update: UpdateType, given: &MeterEntry) -> Result<(), Status> {
@@ -192,17 +191,15 @@ impl Running {
         Ok(parts(all.map(|(place, at)| {
             let known = self.control.live.rates();
             let config = known.get(place).and_then(|cells| cells.get(&at)).map(config);
-            let meter_id = self.info.meters[place].preamble.id;
+            let meter_id = self.info.meters[place].preamble().id;
             Ok(Entity {
-                kind: Some(Kind::Meter(MeterEntry { meter_id, index: index(at), config, counter_data: None })),
+                entity: Some(Kind::MeterEntry(MeterEntry { meter_id, index: index(at), config, counter_data: None })),
             })
         })))
     }
 
     fn register_cells(&self, given: &RegisterEntry) -> Result<Vec<Cells>, Status> {
-        cells("register", &self.info.registers, given.register_id, given.index, |register| {
-            (&register.preamble, register.size as u64)
-        })
+        cells("register", &self.info.registers, given.register_id, given.index, |register| register.size as u64)
     }
 
     pub(super) fn change_register(&self, update: UpdateType, given: &RegisterEntry) -> Result<(), Status> {
@@ -233,12 +230,12 @@ impl Running {
             let described = &state.description.registers[place];
             let leaves = leaves_of(described).map_err(Status::unimplemented)?;
             let shape = described.shape.as_ref().ok_or_else(|| Status::internal("a register has no type"))?;
-            let register_id = self.info.registers[place].preamble.id;
+            let register_id = self.info.registers[place].preamble().id;
             let mut part = Vec::new();
             self.control.live.each_register_cell(place, indices, |at, cell| {
                 let data = data(shape, &mut leaves.iter().map(|leaf| read_leaf(leaf, cell)));
                 let entry = RegisterEntry { register_id, index: index(at), data: Some(data) };
-                part.push(Entity { kind: Some(Kind::Register(entry)) });
+                part.push(Entity { entity: Some(Kind::RegisterEntry(entry)) });
             });
             Ok(part)
         })))

@@ -2,10 +2,13 @@
 
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::Parts;
-use namehop_p4runtime::entity::{
-    CloneSessionEntry, Entity, Kind, MulticastGroupEntry, PortKind, Replica, ReplicationEntry, ReplicationKind,
+use namehop_p4runtime::message::entity::Entity as Kind;
+use namehop_p4runtime::message::packet_replication_engine_entry::Type as ReplicationKind;
+use namehop_p4runtime::message::replica::PortKind;
+use namehop_p4runtime::message::update::Type as UpdateType;
+use namehop_p4runtime::message::{
+    CloneSessionEntry, Entity, MulticastGroupEntry, PacketReplicationEngineEntry, Replica,
 };
-use namehop_p4runtime::message::UpdateType;
 
 use super::{Running, bits, parts};
 use crate::control::replication::{Group, Session};
@@ -28,9 +31,9 @@ fn members(replicas: &[Replica]) -> Result<Vec<(u64, u64)>, Status> {
         if !replica.backup_replicas.is_empty() {
             return Err(Status::unimplemented("backup replicas are not supported"));
         }
-        let bytes = match &replica.port {
-            Some(PortKind::Bytes(bytes)) => bytes.clone(),
-            Some(PortKind::Number(number)) => number.to_be_bytes().to_vec(),
+        let bytes = match &replica.port_kind {
+            Some(PortKind::Port(bytes)) => bytes.clone(),
+            Some(PortKind::EgressPort(number)) => number.to_be_bytes().to_vec(),
             None => return Err(Status::invalid_argument("a replica has no port")),
         };
         let port = bits::read(&|| "the port of a replica".to_owned(), &bytes, PORT_BITS)?;
@@ -50,23 +53,23 @@ fn replicas(members: &[(u64, u64)]) -> Vec<Replica> {
     let replica = |(instance, port): &(u64, u64)| Replica {
         instance: *instance as u32,
         // All controllers understand this form, although later versions of the specification replace it.
-        port: Some(PortKind::Number(*port as u32)),
+        port_kind: Some(PortKind::EgressPort(*port as u32)),
         backup_replicas: Vec::new(),
     };
     members.iter().map(replica).collect()
 }
 
 fn entity(kind: ReplicationKind) -> Entity {
-    Entity { kind: Some(Kind::Replication(ReplicationEntry { kind: Some(kind) })) }
+    Entity { entity: Some(Kind::PacketReplicationEngineEntry(PacketReplicationEngineEntry { r#type: Some(kind) })) }
 }
 
 impl Running {
-    pub(super) fn change_copies(&self, update: UpdateType, given: &ReplicationEntry) -> Result<(), Status> {
-        let (is_group, id, replicas, longest_bytes, metadata) = match &given.kind {
-            Some(ReplicationKind::Multicast(group)) => {
+    pub(super) fn change_copies(&self, update: UpdateType, given: &PacketReplicationEngineEntry) -> Result<(), Status> {
+        let (is_group, id, replicas, longest_bytes, metadata) = match &given.r#type {
+            Some(ReplicationKind::MulticastGroupEntry(group)) => {
                 (true, group.multicast_group_id, &group.replicas, 0, group.metadata.clone())
             }
-            Some(ReplicationKind::Clone(session)) => {
+            Some(ReplicationKind::CloneSessionEntry(session)) => {
                 if session.class_of_service != 0 {
                     return Err(Status::unimplemented("a class of service is not supported: each port has one queue"));
                 }
@@ -103,18 +106,18 @@ impl Running {
         done.map_err(Status::invalid_argument)
     }
 
-    pub(super) fn read_copies(&self, given: &ReplicationEntry) -> Result<Parts<'_>, Status> {
+    pub(super) fn read_copies(&self, given: &PacketReplicationEngineEntry) -> Result<Parts<'_>, Status> {
         let wanted = |asked: u32, known: u64| asked == 0 || u64::from(asked) == known;
         let known = self.control.replication();
         let group = |(id, group): (&u64, &Group)| {
-            entity(ReplicationKind::Multicast(MulticastGroupEntry {
+            entity(ReplicationKind::MulticastGroupEntry(MulticastGroupEntry {
                 multicast_group_id: *id as u32,
                 replicas: replicas(&group.members),
                 metadata: group.metadata.clone(),
             }))
         };
         let session = |(id, session): (&u64, &Session)| {
-            entity(ReplicationKind::Clone(CloneSessionEntry {
+            entity(ReplicationKind::CloneSessionEntry(CloneSessionEntry {
                 session_id: *id as u32,
                 replicas: replicas(&session.members),
                 class_of_service: 0,
@@ -122,16 +125,16 @@ impl Running {
             }))
         };
         let mut found: Vec<Entity> = Vec::new();
-        if let Some(ReplicationKind::Multicast(_)) | None = &given.kind {
-            let asked = match &given.kind {
-                Some(ReplicationKind::Multicast(asked)) => asked.multicast_group_id,
+        if let Some(ReplicationKind::MulticastGroupEntry(_)) | None = &given.r#type {
+            let asked = match &given.r#type {
+                Some(ReplicationKind::MulticastGroupEntry(asked)) => asked.multicast_group_id,
                 _ => 0,
             };
             found.extend(known.groups.iter().filter(|(id, _)| wanted(asked, **id)).map(group));
         }
-        if let Some(ReplicationKind::Clone(_)) | None = &given.kind {
-            let asked = match &given.kind {
-                Some(ReplicationKind::Clone(asked)) => asked.session_id,
+        if let Some(ReplicationKind::CloneSessionEntry(_)) | None = &given.r#type {
+            let asked = match &given.r#type {
+                Some(ReplicationKind::CloneSessionEntry(asked)) => asked.session_id,
                 _ => 0,
             };
             found.extend(known.sessions.iter().filter(|(id, _)| wanted(asked, **id)).map(session));

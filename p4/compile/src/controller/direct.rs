@@ -2,11 +2,12 @@
 
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::Parts;
-use namehop_p4runtime::entity::{
-    CounterData, DirectCounterEntry, DirectMeterEntry, Entity, IdleTime, Kind, TableEntry,
-};
-use namehop_p4runtime::info::prefix;
-use namehop_p4runtime::message::UpdateType;
+use namehop_p4runtime::info::p4_ids::Prefix;
+use namehop_p4runtime::info::{Object, P4Ids};
+use namehop_p4runtime::message::entity::Entity as Kind;
+use namehop_p4runtime::message::table_entry::IdleTimeout;
+use namehop_p4runtime::message::update::Type as UpdateType;
+use namehop_p4runtime::message::{CounterData, DirectCounterEntry, DirectMeterEntry, Entity, MeterConfig, TableEntry};
 use namehop_switch::program::Entry;
 
 use super::tables::Table;
@@ -36,11 +37,11 @@ fn counted(data: CounterData) -> Result<(u64, u64), Status> {
 }
 
 impl Table<'_> {
-    fn has(&self, kind: u32) -> bool {
-        self.info.direct_resource_ids.iter().any(|id| id >> 24 == kind)
+    fn has(&self, kind: Prefix) -> bool {
+        self.info.direct_resource_ids.iter().any(|id| P4Ids::prefix(*id) == kind)
     }
 
-    fn needs(&self, kind: u32, what: &str) -> Result<(), Status> {
+    fn needs(&self, kind: Prefix, what: &str) -> Result<(), Status> {
         if self.has(kind) { Ok(()) } else { Err(self.bad(&format!("its entries have no {what}"))) }
     }
 
@@ -49,11 +50,11 @@ impl Table<'_> {
         cells::without_colors(given.meter_counter_data)?;
         let mut direct = Direct::default();
         if let Some(data) = given.counter_data {
-            self.needs(prefix::DIRECT_COUNTER, "counters")?;
+            self.needs(Prefix::DirectCounter, "counters")?;
             direct.counter = Some(counted(data)?);
         }
         if let Some(config) = given.meter_config {
-            self.needs(prefix::DIRECT_METER, "meters")?;
+            self.needs(Prefix::DirectMeter, "meters")?;
             direct.meter = Some(Some(cells::rates(config)?));
         }
         match given.idle_timeout_ns {
@@ -93,20 +94,20 @@ impl Running {
     ) -> TableEntry {
         let mut shown = table.show(entry, state.extra(number, identity), &self.info.actions);
         let (cells, cell) = (table.described.table.cells, state.cell(number, entry));
-        if asked.counter_data.is_some() && table.has(prefix::DIRECT_COUNTER) {
+        if asked.counter_data.is_some() && table.has(Prefix::DirectCounter) {
             shown.counter_data = self.counter_data(&cells, cell);
         }
-        if asked.meter_config.is_some() && table.has(prefix::DIRECT_METER) {
+        if asked.meter_config.is_some() && table.has(Prefix::DirectMeter) {
             shown.meter_config = self.meter_config(&cells, cell);
         }
         if asked.time_since_last_hit.is_some() && shown.idle_timeout_ns > 0 {
-            shown.time_since_last_hit = self.idle_time(number, identity).map(|elapsed_ns| IdleTime { elapsed_ns });
+            shown.time_since_last_hit = self.idle_time(number, identity).map(|elapsed_ns| IdleTimeout { elapsed_ns });
         }
         shown.is_const = state.is_const(number, identity);
         shown
     }
 
-    fn meter_config(&self, cells: &Cells, cell: Option<u32>) -> Option<namehop_p4runtime::entity::MeterConfig> {
+    fn meter_config(&self, cells: &Cells, cell: Option<u32>) -> Option<MeterConfig> {
         let known = self.control.live.rates();
         known.get(cells.meter?.index())?.get(&u64::from(cell?)).map(cells::config)
     }
@@ -116,14 +117,14 @@ impl Running {
         &self,
         update: UpdateType,
         given: Option<&TableEntry>,
-        (kind, what): (u32, &str),
+        (kind, what): (Prefix, &str),
         direct: &Direct,
     ) -> Result<(), Status> {
         if update != UpdateType::Modify {
             return Err(Status::invalid_argument(format!("the {what} of an entry can only be modified")));
         }
         let given = given.ok_or_else(|| Status::invalid_argument(format!("the entry of the {what} is missing")))?;
-        let number = place(&self.info.tables, "table", given.table_id, |table| &table.preamble)?;
+        let number = place(&self.info.tables, "table", given.table_id)?;
         let state = self.control.state();
         let described = &state.description.tables[number];
         let table = Table { info: &self.info.tables[number], described };
@@ -132,7 +133,7 @@ impl Running {
             return Err(table.bad(&format!("a default action has no {what}")));
         }
         let (entry, _) = table.entry(given, false)?;
-        let name = &table.info.preamble.name;
+        let name = &table.info.preamble().name;
         let known = state.entry(number, &identity(&entry));
         let known = known.ok_or_else(|| Status::not_found(format!("table {name} has no entry with this key")))?;
         if let Some(cell) = state.cell(number, &known) {
@@ -143,14 +144,14 @@ impl Running {
 
     pub(super) fn change_direct_counter(&self, update: UpdateType, given: &DirectCounterEntry) -> Result<(), Status> {
         let counter = Some(counted(given.data.unwrap_or_default())?);
-        let kind = (prefix::DIRECT_COUNTER, "counter");
+        let kind = (Prefix::DirectCounter, "counter");
         self.change_direct(update, given.table_entry.as_ref(), kind, &Direct { counter, ..Direct::default() })
     }
 
     pub(super) fn change_direct_meter(&self, update: UpdateType, given: &DirectMeterEntry) -> Result<(), Status> {
         cells::without_colors(given.counter_data)?;
         let meter = Some(given.config.map(cells::rates).transpose()?);
-        let kind = (prefix::DIRECT_METER, "meter");
+        let kind = (Prefix::DirectMeter, "meter");
         self.change_direct(update, given.table_entry.as_ref(), kind, &Direct { meter, ..Direct::default() })
     }
 
@@ -158,12 +159,12 @@ impl Running {
     fn direct_parts(
         &self,
         given: Option<&TableEntry>,
-        kind: u32,
+        kind: Prefix,
         make: impl Fn(TableEntry) -> Kind + Send + 'static,
     ) -> Result<Parts<'_>, Status> {
         let mut asked = given.cloned().unwrap_or_default();
         asked.counter_data = Some(CounterData::default());
-        asked.meter_config = Some(namehop_p4runtime::entity::MeterConfig::default());
+        asked.meter_config = Some(MeterConfig::default());
         if asked.is_default_action {
             return Err(Status::invalid_argument("default actions have no counters and meters"));
         }
@@ -171,13 +172,15 @@ impl Running {
             .info
             .tables
             .iter()
-            .filter(|table| table.direct_resource_ids.iter().any(|id| id >> 24 == kind))
-            .map(|table| table.preamble.id)
+            .filter(|table| table.direct_resource_ids.iter().any(|id| P4Ids::prefix(*id) == kind))
+            .map(|table| table.preamble().id)
             .collect();
         let parts = self.read_tables(&asked)?;
         let entities = move |part: Vec<Entity>| {
-            let entry = |entity: Entity| match entity.kind {
-                Some(Kind::Table(entry)) if kept.contains(&entry.table_id) => Some(Entity { kind: Some(make(entry)) }),
+            let entry = |entity: Entity| match entity.entity {
+                Some(Kind::TableEntry(entry)) if kept.contains(&entry.table_id) => {
+                    Some(Entity { entity: Some(make(entry)) })
+                }
                 _ => None,
             };
             part.into_iter().filter_map(entry).collect::<Vec<_>>()
@@ -186,22 +189,22 @@ impl Running {
     }
 
     pub(super) fn read_direct_counters(&self, given: &DirectCounterEntry) -> Result<Parts<'_>, Status> {
-        self.direct_parts(given.table_entry.as_ref(), prefix::DIRECT_COUNTER, |entry| {
+        self.direct_parts(given.table_entry.as_ref(), Prefix::DirectCounter, |entry| {
             let data = entry.counter_data;
-            Kind::DirectCounter(DirectCounterEntry { table_entry: Some(key_of(entry)), data })
+            Kind::DirectCounterEntry(DirectCounterEntry { table_entry: Some(key_of(entry)), data })
         })
     }
 
     pub(super) fn read_direct_meters(&self, given: &DirectMeterEntry) -> Result<Parts<'_>, Status> {
-        self.direct_parts(given.table_entry.as_ref(), prefix::DIRECT_METER, |entry| {
+        self.direct_parts(given.table_entry.as_ref(), Prefix::DirectMeter, |entry| {
             let config = entry.meter_config;
-            Kind::DirectMeter(DirectMeterEntry { table_entry: Some(key_of(entry)), config, counter_data: None })
+            Kind::DirectMeterEntry(DirectMeterEntry { table_entry: Some(key_of(entry)), config, counter_data: None })
         })
     }
 }
 
 /// The part of an entry that identifies it.
 pub(super) fn key_of(entry: TableEntry) -> TableEntry {
-    let TableEntry { table_id, matches, priority, .. } = entry;
-    TableEntry { table_id, matches, priority, ..TableEntry::default() }
+    let TableEntry { table_id, r#match, priority, .. } = entry;
+    TableEntry { table_id, r#match, priority, ..TableEntry::default() }
 }

@@ -1,12 +1,10 @@
 //! Idle entries: polls the counters of entries with an idle timeout, and notifies the controller once when a counter
 //! has not changed for that time.
 
+use namehop_p4runtime::message::{IdleTimeoutNotification, TableEntry};
 use std::collections::{HashMap, VecDeque};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-use namehop_p4runtime::entity::TableEntry;
-use namehop_p4runtime::message::IdleTimeoutNotification;
 
 use super::Running;
 use super::direct::key_of;

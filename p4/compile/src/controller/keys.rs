@@ -1,8 +1,9 @@
 //! Matches on keys of tables and fields of value sets, in P4Runtime's encoding.
 
 use namehop_p4runtime::Status;
-use namehop_p4runtime::entity::{FieldKind, FieldMatch};
-use namehop_p4runtime::info::{self, MatchType};
+use namehop_p4runtime::info::{self, match_field::MatchType};
+use namehop_p4runtime::message::FieldMatch;
+use namehop_p4runtime::message::field_match::FieldMatchType as FieldKind;
 use num_bigint::BigInt;
 
 use super::bits;
@@ -27,13 +28,13 @@ pub(super) fn key_match(
             _ => Ok(Match::Any),
         };
     };
-    match (field.match_type(), &given.kind) {
+    match (field.match_type(), &given.field_match_type) {
         (MatchType::Exact, Some(FieldKind::Exact(exact))) => Ok(Match::Exact(Value::Int(read(&exact.value)?))),
         (MatchType::Optional, Some(FieldKind::Optional(exact))) => {
             Ok(Match::Masked(read(&exact.value)?, value::mask(width)))
         }
         (MatchType::Lpm, Some(FieldKind::Lpm(prefix))) => {
-            let length = u32::try_from(prefix.length).ok().filter(|length| (1..=width).contains(length));
+            let length = u32::try_from(prefix.prefix_len).ok().filter(|length| (1..=width).contains(length));
             let length = length.ok_or_else(|| bad("a prefix must have at least one bit, and not more than the key"))?;
             let (number, mask) = (read(&prefix.value)?, value::mask(length) << (width - length));
             if &number & &mask != number {
@@ -41,8 +42,8 @@ pub(super) fn key_match(
             }
             Ok(Match::Prefix(number, mask, length))
         }
-        (MatchType::Ternary, Some(FieldKind::Ternary(pair))) => {
-            let (number, mask) = (read(&pair.first)?, read(&pair.second)?);
+        (MatchType::Ternary, Some(FieldKind::Ternary(ternary))) => {
+            let (number, mask) = (read(&ternary.value)?, read(&ternary.mask)?);
             if mask == BigInt::from(0) {
                 return Err(bad("the mask is zero: omit the key"));
             }
@@ -51,9 +52,9 @@ pub(super) fn key_match(
             }
             Ok(Match::Masked(number, mask))
         }
-        (MatchType::Range, Some(FieldKind::Range(pair))) => {
+        (MatchType::Range, Some(FieldKind::Range(range))) => {
             let bound = |bytes: &[u8]| Ok::<_, Status>(value::wrap(&read(bytes)?, width, is_signed));
-            let (low, high) = (bound(&pair.first)?, bound(&pair.second)?);
+            let (low, high) = (bound(&range.low)?, bound(&range.high)?);
             if low > high {
                 return Err(bad("the range is empty"));
             }

@@ -23,9 +23,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::{Device, Parts, Undo};
-use namehop_p4runtime::entity::{Entity, Kind};
-use namehop_p4runtime::info::{P4Info, Preamble};
-use namehop_p4runtime::message::{DigestList, IdleTimeoutNotification, Packet, UpdateType};
+use namehop_p4runtime::info::{Object, P4Info};
+use namehop_p4runtime::message::entity::Entity as Kind;
+use namehop_p4runtime::message::update::Type as UpdateType;
+use namehop_p4runtime::message::{DigestList, Entity, IdleTimeoutNotification, PacketIn, PacketOut};
 use namehop_switch::controller::Controller;
 
 use crate::control::server::Control;
@@ -67,15 +68,15 @@ impl Running {
 }
 
 /// The index of an object, by its id.
-fn place<T>(list: &[T], kind: &str, id: u32, preamble: impl Fn(&T) -> &Preamble) -> Result<usize, Status> {
+fn place<T: Object>(list: &[T], kind: &str, id: u32) -> Result<usize, Status> {
     list.iter()
-        .position(|thing| preamble(thing).id == id)
+        .position(|object| object.preamble().id == id)
         .ok_or_else(|| Status::not_found(format!("the program has no {kind} with id {id:#010x}")))
 }
 
 /// The indices of the objects of a request: one, or all if the id is 0.
-fn places<T>(list: &[T], kind: &str, id: u32, preamble: impl Fn(&T) -> &Preamble) -> Result<Vec<usize>, Status> {
-    if id == 0 { Ok((0..list.len()).collect()) } else { place(list, kind, id, preamble).map(|place| vec![place]) }
+fn places<T: Object>(list: &[T], kind: &str, id: u32) -> Result<Vec<usize>, Status> {
+    if id == 0 { Ok((0..list.len()).collect()) } else { place(list, kind, id).map(|place| vec![place]) }
 }
 
 /// Splits entities into parts of a response.
@@ -106,18 +107,18 @@ impl Device for Running {
     }
 
     fn change(&self, update: UpdateType, entity: &Entity) -> Result<(), Status> {
-        match &entity.kind {
-            Some(Kind::Table(entry)) => self.change_table(update, entry),
-            Some(Kind::Counter(entry)) => self.change_counter(update, entry),
-            Some(Kind::Meter(entry)) => self.change_meter(update, entry),
-            Some(Kind::Register(entry)) => self.change_register(update, entry),
-            Some(Kind::Replication(entry)) => self.change_copies(update, entry),
-            Some(Kind::Digest(entry)) => self.change_digest(update, entry),
-            Some(Kind::Member(member)) => self.change_member(update, member),
-            Some(Kind::Group(group)) => self.change_group(update, group),
-            Some(Kind::ValueSet(entry)) => self.change_value_set(update, entry),
-            Some(Kind::DirectCounter(entry)) => self.change_direct_counter(update, entry),
-            Some(Kind::DirectMeter(entry)) => self.change_direct_meter(update, entry),
+        match &entity.entity {
+            Some(Kind::TableEntry(entry)) => self.change_table(update, entry),
+            Some(Kind::CounterEntry(entry)) => self.change_counter(update, entry),
+            Some(Kind::MeterEntry(entry)) => self.change_meter(update, entry),
+            Some(Kind::RegisterEntry(entry)) => self.change_register(update, entry),
+            Some(Kind::PacketReplicationEngineEntry(entry)) => self.change_copies(update, entry),
+            Some(Kind::DigestEntry(entry)) => self.change_digest(update, entry),
+            Some(Kind::ActionProfileMember(member)) => self.change_member(update, member),
+            Some(Kind::ActionProfileGroup(group)) => self.change_group(update, group),
+            Some(Kind::ValueSetEntry(entry)) => self.change_value_set(update, entry),
+            Some(Kind::DirectCounterEntry(entry)) => self.change_direct_counter(update, entry),
+            Some(Kind::DirectMeterEntry(entry)) => self.change_direct_meter(update, entry),
             other => Err(other_kind(other.as_ref())),
         }
     }
@@ -131,23 +132,23 @@ impl Device for Running {
     }
 
     fn read(&self, entity: &Entity) -> Result<Parts<'_>, Status> {
-        match &entity.kind {
-            Some(Kind::Table(entry)) => self.read_tables(entry),
-            Some(Kind::Counter(entry)) => self.read_counters(entry),
-            Some(Kind::Meter(entry)) => self.read_meters(entry),
-            Some(Kind::Register(entry)) => self.read_registers(entry),
-            Some(Kind::Replication(entry)) => self.read_copies(entry),
-            Some(Kind::Digest(entry)) => self.read_digests(entry),
-            Some(Kind::Member(member)) => self.read_members(member),
-            Some(Kind::Group(group)) => self.read_groups(group),
-            Some(Kind::ValueSet(entry)) => self.read_value_sets(entry),
-            Some(Kind::DirectCounter(entry)) => self.read_direct_counters(entry),
-            Some(Kind::DirectMeter(entry)) => self.read_direct_meters(entry),
+        match &entity.entity {
+            Some(Kind::TableEntry(entry)) => self.read_tables(entry),
+            Some(Kind::CounterEntry(entry)) => self.read_counters(entry),
+            Some(Kind::MeterEntry(entry)) => self.read_meters(entry),
+            Some(Kind::RegisterEntry(entry)) => self.read_registers(entry),
+            Some(Kind::PacketReplicationEngineEntry(entry)) => self.read_copies(entry),
+            Some(Kind::DigestEntry(entry)) => self.read_digests(entry),
+            Some(Kind::ActionProfileMember(member)) => self.read_members(member),
+            Some(Kind::ActionProfileGroup(group)) => self.read_groups(group),
+            Some(Kind::ValueSetEntry(entry)) => self.read_value_sets(entry),
+            Some(Kind::DirectCounterEntry(entry)) => self.read_direct_counters(entry),
+            Some(Kind::DirectMeterEntry(entry)) => self.read_direct_meters(entry),
             other => Err(other_kind(other.as_ref())),
         }
     }
 
-    fn send(&self, packet: &Packet) -> Result<(), Status> {
+    fn send(&self, packet: &PacketOut) -> Result<(), Status> {
         let port = self.port.as_ref().ok_or_else(|| {
             Status::failed_precondition("the switch has no CPU port: start it with 'namehop p4 run --cpu-port NUMBER'")
         })?;
@@ -158,7 +159,7 @@ impl Device for Running {
         Err(Status::resource_exhausted("the queue to the program is full, or the packet is too long"))
     }
 
-    fn receive(&self) -> Option<Packet> {
+    fn receive(&self) -> Option<PacketIn> {
         let port = self.port.as_ref()?;
         loop {
             match self.headers.message(&port.receive()?) {
@@ -179,7 +180,9 @@ impl Device for Running {
 
 fn other_kind(kind: Option<&Kind>) -> Status {
     match kind {
-        Some(Kind::Extern(_)) => Status::unimplemented("v1model has no externs except those with their own entity"),
+        Some(Kind::ExternEntry(_)) => {
+            Status::unimplemented("v1model has no externs except those with their own entity")
+        }
         _ => Status::invalid_argument("the entity is empty"),
     }
 }

@@ -2,8 +2,11 @@
 
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::Parts;
-use namehop_p4runtime::entity::{Action, Entity, GroupMember, Kind, ProfileGroup, ProfileMember};
-use namehop_p4runtime::message::UpdateType;
+use namehop_p4runtime::info::Object;
+use namehop_p4runtime::message::action_profile_group::Member as GroupMember;
+use namehop_p4runtime::message::entity::Entity as Kind;
+use namehop_p4runtime::message::update::Type as UpdateType;
+use namehop_p4runtime::message::{Action, ActionProfileGroup, ActionProfileMember, Entity};
 use namehop_switch::program::Change;
 
 use super::tables::{Table, show_action};
@@ -40,14 +43,14 @@ pub(super) fn watched_by_port(watch: i32) -> Result<(), Status> {
 impl Running {
     /// The index of a profile in the program, from its index in p4info.
     fn own_profile(&self, number: usize) -> Result<usize, Status> {
-        let name = &self.info.action_profiles[number].preamble.name;
+        let name = &self.info.action_profiles[number].preamble().name;
         let state = self.control.state();
         let found = state.description.profiles.iter().position(|profile| profile.path == *name);
         found.ok_or_else(|| Status::internal(format!("action profile {name} is missing")))
     }
 
     pub(super) fn profile(&self, id: u32) -> Result<usize, Status> {
-        let number = place(&self.info.action_profiles, "action profile", id, |profile| &profile.preamble)?;
+        let number = place(&self.info.action_profiles, "action profile", id)?;
         self.own_profile(number)
     }
 
@@ -60,7 +63,7 @@ impl Running {
         Ok(ActionOf { path: table.described.actions[place].path.clone(), values })
     }
 
-    pub(super) fn change_member(&self, update: UpdateType, given: &ProfileMember) -> Result<(), Status> {
+    pub(super) fn change_member(&self, update: UpdateType, given: &ActionProfileMember) -> Result<(), Status> {
         let profile = self.profile(given.action_profile_id)?;
         let change = change(update)?;
         let action = match &given.action {
@@ -70,7 +73,7 @@ impl Running {
         self.control.state().change_member(profile, given.member_id, change, action).map_err(status)
     }
 
-    pub(super) fn change_group(&self, update: UpdateType, given: &ProfileGroup) -> Result<(), Status> {
+    pub(super) fn change_group(&self, update: UpdateType, given: &ActionProfileGroup) -> Result<(), Status> {
         let profile = self.profile(given.action_profile_id)?;
         let share = |member: &GroupMember| {
             watched_by_port(member.watch)?;
@@ -86,26 +89,26 @@ impl Running {
 
     /// The profiles of a request, each with its id.
     fn asked_profiles(&self, id: u32) -> Result<Vec<(u32, usize)>, Status> {
-        let numbers = places(&self.info.action_profiles, "action profile", id, |profile| &profile.preamble)?;
-        let with_id = |number: usize| Ok((self.info.action_profiles[number].preamble.id, self.own_profile(number)?));
+        let numbers = places(&self.info.action_profiles, "action profile", id)?;
+        let with_id = |number: usize| Ok((self.info.action_profiles[number].preamble().id, self.own_profile(number)?));
         numbers.into_iter().map(with_id).collect()
     }
 
-    pub(super) fn read_members(&self, given: &ProfileMember) -> Result<Parts<'_>, Status> {
+    pub(super) fn read_members(&self, given: &ActionProfileMember) -> Result<Parts<'_>, Status> {
         let mut found = Vec::new();
         for (action_profile_id, profile) in self.asked_profiles(given.action_profile_id)? {
             let state = self.control.state();
             let all = state.profiles[profile].members.iter();
             for (id, member) in all.filter(|(id, _)| given.member_id == 0 || **id == given.member_id) {
                 let action = Some(show_action(&member.action, &self.info.actions));
-                let member = ProfileMember { action_profile_id, member_id: *id, action };
-                found.push(Entity { kind: Some(Kind::Member(member)) });
+                let member = ActionProfileMember { action_profile_id, member_id: *id, action };
+                found.push(Entity { entity: Some(Kind::ActionProfileMember(member)) });
             }
         }
         Ok(parts(found.into_iter().map(Ok)))
     }
 
-    pub(super) fn read_groups(&self, given: &ProfileGroup) -> Result<Parts<'_>, Status> {
+    pub(super) fn read_groups(&self, given: &ActionProfileGroup) -> Result<Parts<'_>, Status> {
         let mut found = Vec::new();
         for (action_profile_id, profile) in self.asked_profiles(given.action_profile_id)? {
             let state = self.control.state();
@@ -119,8 +122,8 @@ impl Running {
                 };
                 let members = group.shares.iter().map(member).collect();
                 let max_size = group.most as i32;
-                let group = ProfileGroup { action_profile_id, group_id: *id, members, max_size };
-                found.push(Entity { kind: Some(Kind::Group(group)) });
+                let group = ActionProfileGroup { action_profile_id, group_id: *id, members, max_size };
+                found.push(Entity { entity: Some(Kind::ActionProfileGroup(group)) });
             }
         }
         Ok(parts(found.into_iter().map(Ok)))

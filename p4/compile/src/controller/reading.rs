@@ -2,7 +2,10 @@
 
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::Parts;
-use namehop_p4runtime::entity::{Entity, Kind, TableActionKind, TableEntry};
+use namehop_p4runtime::info::Object;
+use namehop_p4runtime::message::entity::Entity as Kind;
+use namehop_p4runtime::message::table_action::Type as ActionKind;
+use namehop_p4runtime::message::{Entity, TableEntry};
 use namehop_switch::program::Entry;
 
 use super::tables::{Table, notes};
@@ -25,11 +28,11 @@ impl Wanted {
     /// The filter of a request.
     fn of(table: &Table<'_>, given: &TableEntry) -> Result<Wanted, Status> {
         let any_priority = given.priority == 0 && table.described.table.has_priorities();
-        let key = if given.matches.is_empty() {
+        let key = if given.r#match.is_empty() {
             None
         } else {
             let priority = if any_priority { 1 } else { given.priority };
-            let whole = TableEntry { matches: given.matches.clone(), priority, ..TableEntry::default() };
+            let whole = TableEntry { r#match: given.r#match.clone(), priority, ..TableEntry::default() };
             Some(identity(&table.entry(&whole, false)?.0))
         };
         let action = given.action.as_ref().map(|action| table.own_action(action)).transpose()?;
@@ -49,18 +52,18 @@ impl Wanted {
 }
 
 fn entity(entry: TableEntry) -> Entity {
-    Entity { kind: Some(Kind::Table(entry)) }
+    Entity { entity: Some(Kind::TableEntry(entry)) }
 }
 
 impl Running {
     pub(super) fn read_tables(&self, given: &TableEntry) -> Result<Parts<'_>, Status> {
-        let numbers = places(&self.info.tables, "table", given.table_id, |table| &table.preamble)?;
+        let numbers = places(&self.info.tables, "table", given.table_id)?;
         if given.is_default_action {
             let asked = notes(given);
             let all = numbers.into_iter().filter_map(move |number| self.default_entry(number, &asked));
             return Ok(parts(all.map(Ok)));
         }
-        if given.table_id == 0 && (!given.matches.is_empty() || given.priority != 0 || given.action.is_some()) {
+        if given.table_id == 0 && (!given.r#match.is_empty() || given.priority != 0 || given.action.is_some()) {
             return Err(Status::invalid_argument("keys, priorities and actions need the id of one table"));
         }
         let mut wanted = Vec::new();
@@ -119,12 +122,12 @@ impl Running {
             return None;
         }
         let mut action = table.show_action(*action, data);
-        if let Some(TableActionKind::Set(set)) = &action.kind {
-            let plain = set.actions.first().and_then(|action| action.action.clone());
-            action.kind = plain.map(TableActionKind::Action);
+        if let Some(ActionKind::ActionProfileActionSet(set)) = &action.r#type {
+            let plain = set.action_profile_actions.first().and_then(|action| action.action.clone());
+            action.r#type = plain.map(ActionKind::Action);
         }
         Some(entity(TableEntry {
-            table_id: table.info.preamble.id,
+            table_id: table.info.preamble().id,
             action: Some(action),
             is_default_action: true,
             controller_metadata: notes.number,

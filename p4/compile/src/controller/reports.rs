@@ -6,8 +6,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::{Parts, Undo};
-use namehop_p4runtime::entity::{Data, DigestConfig, DigestEntry, Entity, Kind};
-use namehop_p4runtime::message::{DigestList, UpdateType};
+use namehop_p4runtime::info::Object;
+use namehop_p4runtime::message::digest_entry::Config as DigestConfig;
+use namehop_p4runtime::message::entity::Entity as Kind;
+use namehop_p4runtime::message::update::Type as UpdateType;
+use namehop_p4runtime::message::{DigestEntry, DigestList, Entity, P4Data};
 
 use super::{Running, cells, parts, place, places};
 use crate::control::cells::unpack;
@@ -21,7 +24,7 @@ const BURST: usize = 1024;
 #[derive(Clone)]
 struct Wanted {
     config: DigestConfig,
-    waiting: Vec<Data>,
+    waiting: Vec<P4Data>,
     since: Instant,
 }
 
@@ -43,7 +46,7 @@ impl Wanted {
 
 impl Running {
     pub(super) fn change_digest(&self, update: UpdateType, given: &DigestEntry) -> Result<(), Status> {
-        let place = place(&self.info.digests, "digest", given.digest_id, |digest| &digest.preamble)?;
+        let place = place(&self.info.digests, "digest", given.digest_id)?;
         let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
         match (update, reports.wanted.contains_key(&place)) {
             (UpdateType::Insert, true) => return Err(Status::already_exists("the digest is already configured")),
@@ -83,12 +86,12 @@ impl Running {
     }
 
     pub(super) fn read_digests(&self, given: &DigestEntry) -> Result<Parts<'_>, Status> {
-        let asked = places(&self.info.digests, "digest", given.digest_id, |digest| &digest.preamble)?;
+        let asked = places(&self.info.digests, "digest", given.digest_id)?;
         let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
         let known = asked.into_iter().filter_map(|place| Some((place, reports.wanted.get(&place)?.config)));
         let entry = |(place, config): (usize, DigestConfig)| {
-            let digest_id = self.info.digests[place].preamble.id;
-            Entity { kind: Some(Kind::Digest(DigestEntry { digest_id, config: Some(config) })) }
+            let digest_id = self.info.digests[place].preamble().id;
+            Entity { entity: Some(Kind::DigestEntry(DigestEntry { digest_id, config: Some(config) })) }
         };
         let found: Vec<Entity> = known.map(entry).collect();
         Ok(parts(found.into_iter().map(Ok)))
@@ -122,7 +125,7 @@ impl Running {
             wanted.waiting.push(data);
         }
         let (place, wanted) = reports.wanted.iter_mut().find(|(_, wanted)| wanted.is_due())?;
-        let (digest_id, data) = (self.info.digests[*place].preamble.id, std::mem::take(&mut wanted.waiting));
+        let (digest_id, data) = (self.info.digests[*place].preamble().id, std::mem::take(&mut wanted.waiting));
         reports.lists += 1;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Some(DigestList { digest_id, list_id: reports.lists, data, timestamp: now.as_nanos() as i64 })

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use namehop_p4runtime::Status;
-use namehop_p4runtime::entity::{
-    Action, ActionSet, Field, FieldKind, FieldMatch, Pair, Prefix, Single, TableAction, TableActionKind, TableEntry,
-    WeightedAction,
+use namehop_p4runtime::info::{self, Object, match_field::MatchType};
+use namehop_p4runtime::message::action::Param;
+use namehop_p4runtime::message::field_match::FieldMatchType as FieldKind;
+use namehop_p4runtime::message::field_match::{Exact, Lpm, Optional, Range, Ternary};
+use namehop_p4runtime::message::table_action::Type as ActionKind;
+use namehop_p4runtime::message::update::Type as UpdateType;
+use namehop_p4runtime::message::{
+    Action, ActionProfileAction, ActionProfileActionSet, FieldMatch, TableAction, TableEntry,
 };
-use namehop_p4runtime::info::{self, MatchType};
-use namehop_p4runtime::message::UpdateType;
 use namehop_switch::program::{Change, Entry};
 use num_bigint::BigInt;
 
@@ -34,7 +37,7 @@ pub(super) struct Table<'t> {
 
 impl Table<'_> {
     pub(super) fn bad(&self, reason: &str) -> Status {
-        Status::invalid_argument(format!("table {}: {reason}", self.info.preamble.name))
+        Status::invalid_argument(format!("table {}: {reason}", self.info.preamble().name))
     }
 
     /// The index of an action in the table's list, and its arguments.
@@ -53,9 +56,9 @@ impl Table<'_> {
         }
         let mut values = Vec::new();
         for (number, (name, width)) in described.parameters.iter().zip(&listed.arguments).enumerate() {
-            let given = action.params.iter().find(|param| param.id == number as u32 + 1);
+            let given = action.params.iter().find(|param| param.param_id == number as u32 + 1);
             let given = given.ok_or_else(|| self.bad(&format!("action {} needs {name}", described.path)))?;
-            let what = || format!("table {}, action {}, {name}", self.info.preamble.name, described.path);
+            let what = || format!("table {}, action {}, {name}", self.info.preamble().name, described.path);
             values.push(Value::Int(bits::read(&what, &given.value, *width)?));
         }
         Ok((place, values))
@@ -63,7 +66,7 @@ impl Table<'_> {
 
     /// The index of the action in a read request for entries with their own actions; its arguments are ignored.
     pub(super) fn own_action(&self, action: &TableAction) -> Result<u32, Status> {
-        let Some(TableActionKind::Action(action)) = &action.kind else {
+        let Some(ActionKind::Action(action)) = &action.r#type else {
             return Err(Status::unimplemented(
                 "entries can be selected only by their own action, not by members, groups or sets",
             ));
@@ -78,24 +81,24 @@ impl Table<'_> {
 
     /// The action of an entry, with index and arguments, or its reference.
     fn table_action(&self, action: &TableAction, is_default: bool) -> Result<Chosen, Status> {
-        match &action.kind {
-            Some(TableActionKind::Action(action)) if self.info.implementation_id == 0 || is_default => {
+        match &action.r#type {
+            Some(ActionKind::Action(action)) if self.info.implementation_id == 0 || is_default => {
                 self.action(action, is_default).map(|(place, values)| Chosen::Own(place, values))
             }
-            Some(TableActionKind::Action(_)) => {
+            Some(ActionKind::Action(_)) => {
                 Err(self.bad("it has an action profile: give an action_profile_action_set with one action"))
             }
             Some(_) if is_default => Err(self.bad("a default action must be an action, not a member, group or set")),
             Some(_) if self.info.implementation_id == 0 => Err(self.bad("it has no action profile")),
-            Some(TableActionKind::MemberId(id)) => Ok(Chosen::Other(Reference::Member(*id))),
-            Some(TableActionKind::GroupId(id)) => Ok(Chosen::Other(Reference::Group(*id))),
-            Some(TableActionKind::Set(set)) => self.action_set(set),
+            Some(ActionKind::ActionProfileMemberId(id)) => Ok(Chosen::Other(Reference::Member(*id))),
+            Some(ActionKind::ActionProfileGroupId(id)) => Ok(Chosen::Other(Reference::Group(*id))),
+            Some(ActionKind::ActionProfileActionSet(set)) => self.action_set(set),
             None => Err(self.bad("the action is empty")),
         }
     }
 
     /// A one-shot action set: a single action, or several with weights.
-    fn action_set(&self, set: &ActionSet) -> Result<Chosen, Status> {
+    fn action_set(&self, set: &ActionProfileActionSet) -> Result<Chosen, Status> {
         if set.group_action.is_some() || set.action_selection_mode != 0 || set.size_semantics != 0 {
             return Err(Status::unimplemented(
                 "sets with group_action, action_selection_mode or size_semantics are not supported: a hash selects \
@@ -103,7 +106,7 @@ impl Table<'_> {
             ));
         }
         let mut actions = Vec::new();
-        for weighted in &set.actions {
+        for weighted in &set.action_profile_actions {
             watched_by_port(weighted.watch)?;
             let Some(action) = &weighted.action else { return Err(self.bad("an action of a set is empty")) };
             let (place, values) = self.action(action, false)?;
@@ -131,16 +134,16 @@ impl Table<'_> {
                 keys.push(Match::Any);
                 continue;
             };
-            let mut values = given.matches.iter().filter(|value| value.field_id == field.id);
+            let mut values = given.r#match.iter().filter(|value| value.field_id == field.id);
             let value = values.next();
             if values.next().is_some() {
                 return Err(self.bad(&format!("duplicate key {}", key.name)));
             }
-            let of = || format!("table {}", self.info.preamble.name);
+            let of = || format!("table {}", self.info.preamble().name);
             keys.push(key_match(&of, field, key.signed, value)?);
         }
         let known = |id: u32| self.info.match_fields.iter().any(|field| field.id == id);
-        if let Some(unknown) = given.matches.iter().find(|value| !known(value.field_id)) {
+        if let Some(unknown) = given.r#match.iter().find(|value| !known(value.field_id)) {
             return Err(self.bad(&format!("it has no key with id {}", unknown.field_id)));
         }
         match (self.described.table.has_priorities(), given.priority) {
@@ -167,20 +170,21 @@ impl Table<'_> {
 
     /// Encodes the reference of an entry.
     fn show_reference(&self, reference: &Reference, actions: &[info::Action]) -> TableAction {
-        let weighted = |set: &SetAction| WeightedAction {
+        let weighted = |set: &SetAction| ActionProfileAction {
             action: Some(show_action(&set.action, actions)),
             weight: set.weight as i32,
             watch_port: set.watch_port.clone(),
-            ..WeightedAction::default()
+            ..ActionProfileAction::default()
         };
         let kind = match reference {
-            Reference::Member(id) => TableActionKind::MemberId(*id),
-            Reference::Group(id) => TableActionKind::GroupId(*id),
-            Reference::Set(set) => {
-                TableActionKind::Set(ActionSet { actions: set.iter().map(weighted).collect(), ..ActionSet::default() })
-            }
+            Reference::Member(id) => ActionKind::ActionProfileMemberId(*id),
+            Reference::Group(id) => ActionKind::ActionProfileGroupId(*id),
+            Reference::Set(set) => ActionKind::ActionProfileActionSet(ActionProfileActionSet {
+                action_profile_actions: set.iter().map(weighted).collect(),
+                ..ActionProfileActionSet::default()
+            }),
         };
-        TableAction { kind: Some(kind) }
+        TableAction { r#type: Some(kind) }
     }
 
     pub(super) fn show_action(&self, action: u32, data: &[u8]) -> TableAction {
@@ -189,12 +193,15 @@ impl Table<'_> {
         let values = entry::values(&self.described.table, place, data);
         let action = Action { action_id: id, params: fields(values) };
         let kind = if self.info.implementation_id == 0 {
-            TableActionKind::Action(action)
+            ActionKind::Action(action)
         } else {
-            let action = WeightedAction { action: Some(action), weight: 1, ..WeightedAction::default() };
-            TableActionKind::Set(ActionSet { actions: vec![action], ..ActionSet::default() })
+            let action = ActionProfileAction { action: Some(action), weight: 1, ..ActionProfileAction::default() };
+            ActionKind::ActionProfileActionSet(ActionProfileActionSet {
+                action_profile_actions: vec![action],
+                ..ActionProfileActionSet::default()
+            })
         };
-        TableAction { kind: Some(kind) }
+        TableAction { r#type: Some(kind) }
     }
 
     pub(super) fn show(&self, entry: &Entry, extra: Option<&Extra>, actions: &[info::Action]) -> TableEntry {
@@ -207,27 +214,27 @@ impl Table<'_> {
             let is_all = key.mask == BigInt::from(0);
             let (value, mask) = (bits::write(&key.value), bits::write(&key.mask));
             let kind = match field.match_type() {
-                MatchType::Exact => FieldKind::Exact(Single { value }),
+                MatchType::Exact => FieldKind::Exact(Exact { value }),
                 MatchType::Lpm | MatchType::Ternary | MatchType::Optional if is_all => continue,
-                MatchType::Optional => FieldKind::Optional(Single { value }),
-                MatchType::Lpm => FieldKind::Lpm(Prefix { value, length: key.mask.magnitude().count_ones() as i32 }),
-                MatchType::Ternary => FieldKind::Ternary(Pair { first: value, second: mask }),
+                MatchType::Optional => FieldKind::Optional(Optional { value }),
+                MatchType::Lpm => FieldKind::Lpm(Lpm { value, prefix_len: key.mask.magnitude().count_ones() as i32 }),
+                MatchType::Ternary => FieldKind::Ternary(Ternary { value, mask }),
                 MatchType::Range => {
                     let Some((low, high)) = key.range else { continue };
                     let (lowest, highest) = value::limits(width, is_signed);
                     if (&low, &high) == (&value::wrap(&lowest, width, false), &value::wrap(&highest, width, false)) {
                         continue;
                     }
-                    FieldKind::Range(Pair { first: bits::write(&low), second: bits::write(&high) })
+                    FieldKind::Range(Range { low: bits::write(&low), high: bits::write(&high) })
                 }
                 MatchType::Unspecified => continue,
             };
-            matches.push(FieldMatch { field_id: id, kind: Some(kind) });
+            matches.push(FieldMatch { field_id: id, field_match_type: Some(kind) });
         }
         matches.sort_by_key(|value| value.field_id);
         TableEntry {
-            table_id: self.info.preamble.id,
-            matches,
+            table_id: self.info.preamble().id,
+            r#match: matches,
             action: Some(match extra.and_then(|extra| extra.reference.as_ref()) {
                 Some(reference) => self.show_reference(reference, actions),
                 None => self.show_action(entry.action, &entry.data),
@@ -253,16 +260,16 @@ enum Chosen {
 }
 
 /// Encodes action arguments, with parameter ids from 1.
-fn fields(values: impl IntoIterator<Item = BigInt>) -> Vec<Field> {
-    let field = |(place, value): (usize, BigInt)| Field { id: place as u32 + 1, value: bits::write(&value) };
+fn fields(values: impl IntoIterator<Item = BigInt>) -> Vec<Param> {
+    let field = |(place, value): (usize, BigInt)| Param { param_id: place as u32 + 1, value: bits::write(&value) };
     values.into_iter().enumerate().map(field).collect()
 }
 
 /// Encodes an action of a profile.
 pub(super) fn show_action(action: &ActionOf, actions: &[info::Action]) -> Action {
-    let known = actions.iter().find(|known| known.preamble.name == action.path);
+    let known = actions.iter().find(|known| known.preamble().name == action.path);
     let params = fields(action.values.iter().map(Value::int));
-    Action { action_id: known.map_or(0, |known| known.preamble.id), params }
+    Action { action_id: known.map_or(0, |known| known.preamble().id), params }
 }
 
 /// Checks that a profile has the object of a reference; the error names the missing object.
@@ -276,7 +283,7 @@ fn known_reference(profile: &Profile, reference: &Reference) -> Result<(), Strin
 
 impl Running {
     pub(super) fn change_table(&self, update: UpdateType, given: &TableEntry) -> Result<(), Status> {
-        let number = place(&self.info.tables, "table", given.table_id, |table| &table.preamble)?;
+        let number = place(&self.info.tables, "table", given.table_id)?;
         let mut state = self.control.state();
         let described = state.description.tables.get(number).ok_or_else(|| Status::internal("a table is missing"))?;
         let table = Table { info: &self.info.tables[number], described };
@@ -286,7 +293,7 @@ impl Running {
         }
         // For a deletion, only the key matters.
         let direct = if update == UpdateType::Delete { Direct::default() } else { table.check_direct(given)? };
-        let name = table.info.preamble.name.as_str();
+        let name = table.info.preamble().name.as_str();
         if described.entries_are_const && update != UpdateType::Modify {
             return Err(Status::permission_denied(format!("the entries of table {name} are constant")));
         }
@@ -353,10 +360,10 @@ impl Running {
             return Err(table.bad("a default action has no counter, meter or time-out"));
         }
         if described.default_is_const {
-            let name = &table.info.preamble.name;
+            let name = &table.info.preamble().name;
             return Err(Status::permission_denied(format!("the default action of table {name} is constant")));
         }
-        if update != UpdateType::Modify || !given.matches.is_empty() || given.priority != 0 {
+        if update != UpdateType::Modify || !given.r#match.is_empty() || given.priority != 0 {
             return Err(table.bad("a default action can only be modified, and has no keys and no priority"));
         }
         let Some(action) = &given.action else {

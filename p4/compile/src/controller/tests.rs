@@ -1,10 +1,12 @@
 //! Entries of controllers: decoded, encoded again, or rejected with the reason.
 
 use namehop_p4runtime::Message as _;
-use namehop_p4runtime::entity::{
-    Action, Field, FieldKind, FieldMatch, Pair, Prefix, Single, TableAction, TableActionKind, TableEntry,
-};
-use namehop_p4runtime::info::P4Info;
+use namehop_p4runtime::info::{Object, P4Info};
+use namehop_p4runtime::message::action::Param;
+use namehop_p4runtime::message::field_match::FieldMatchType as FieldKind;
+use namehop_p4runtime::message::field_match::{Exact, Lpm, Range, Ternary};
+use namehop_p4runtime::message::table_action::Type as ActionKind;
+use namehop_p4runtime::message::{Action, FieldMatch, TableAction, TableEntry};
 use proptest::prelude::*;
 
 use super::tables::Table;
@@ -27,21 +29,21 @@ impl Known {
     }
 
     fn table(&self, name: &str) -> Table<'_> {
-        let place = self.info.tables.iter().position(|table| table.preamble.name == name).expect("the object exists");
+        let place = self.info.tables.iter().position(|table| table.preamble().name == name).expect("the object exists");
         Table { info: &self.info.tables[place], described: &self.description.tables[place] }
     }
 
     fn action(&self, name: &str, values: &[&[u8]]) -> Option<TableAction> {
-        let action = self.info.actions.iter().find(|action| action.preamble.name == name).expect("the object exists");
-        let field = |(place, value): (usize, &&[u8])| Field { id: place as u32 + 1, value: value.to_vec() };
-        let action = Action { action_id: action.preamble.id, params: values.iter().enumerate().map(field).collect() };
-        Some(TableAction { kind: Some(TableActionKind::Action(action)) })
+        let action = self.info.actions.iter().find(|action| action.preamble().name == name).expect("the object exists");
+        let field = |(place, value): (usize, &&[u8])| Param { param_id: place as u32 + 1, value: value.to_vec() };
+        let action = Action { action_id: action.preamble().id, params: values.iter().enumerate().map(field).collect() };
+        Some(TableAction { r#type: Some(ActionKind::Action(action)) })
     }
 
     fn entry(&self, table: &str, matches: &[FieldMatch], priority: i32) -> TableEntry {
         TableEntry {
-            table_id: self.table(table).info.preamble.id,
-            matches: matches.to_vec(),
+            table_id: self.table(table).info.preamble().id,
+            r#match: matches.to_vec(),
             action: self.action("I.send", &[&[3], &[2, 0, 0, 0, 0, 1]]),
             priority,
             ..TableEntry::default()
@@ -50,23 +52,22 @@ impl Known {
 }
 
 fn exact(field_id: u32, value: &[u8]) -> FieldMatch {
-    FieldMatch { field_id, kind: Some(FieldKind::Exact(Single { value: value.to_vec() })) }
+    FieldMatch { field_id, field_match_type: Some(FieldKind::Exact(Exact { value: value.to_vec() })) }
 }
 
 fn prefix(field_id: u32, value: &[u8], length: i32) -> FieldMatch {
-    FieldMatch { field_id, kind: Some(FieldKind::Lpm(Prefix { value: value.to_vec(), length })) }
-}
-
-fn pair(first: &[u8], second: &[u8]) -> Pair {
-    Pair { first: first.to_vec(), second: second.to_vec() }
+    FieldMatch { field_id, field_match_type: Some(FieldKind::Lpm(Lpm { value: value.to_vec(), prefix_len: length })) }
 }
 
 fn ternary(field_id: u32, value: &[u8], mask: &[u8]) -> FieldMatch {
-    FieldMatch { field_id, kind: Some(FieldKind::Ternary(pair(value, mask))) }
+    FieldMatch {
+        field_id,
+        field_match_type: Some(FieldKind::Ternary(Ternary { value: value.to_vec(), mask: mask.to_vec() })),
+    }
 }
 
 fn range(field_id: u32, low: &[u8], high: &[u8]) -> FieldMatch {
-    FieldMatch { field_id, kind: Some(FieldKind::Range(pair(low, high))) }
+    FieldMatch { field_id, field_match_type: Some(FieldKind::Range(Range { low: low.to_vec(), high: high.to_vec() })) }
 }
 
 #[test]
@@ -89,7 +90,7 @@ fn entries_are_written_as_they_are_read() {
     // Leading zeros of a value do not matter.
     let (given, table) = (known.entry(MACS, &[exact(1, &[0, 0, 7]), exact(2, &[0, 9])], 0), known.table(MACS));
     let shown = table.show(&table.entry(&given, true).expect("the entry is valid").0, None, &known.info.actions);
-    assert_eq!(shown.matches, [exact(1, &[7]), exact(2, &[9])]);
+    assert_eq!(shown.r#match, [exact(1, &[7]), exact(2, &[9])]);
 }
 
 #[test]
@@ -118,13 +119,13 @@ fn what_is_wrong_is_named() {
         let error = known.table(table).entry(&given, true).expect_err(part);
         assert!(error.message().contains(part) && error.message().contains(table), "{part}: {}", error.message());
     }
-    let empty = Some(TableAction { kind: None });
+    let empty = Some(TableAction { r#type: None });
     for (action, part) in [
         (None, "needs an action"),
         (empty, "empty"),
         (known.action("I.send", &[&[3]]), "2 parameters"),
         (known.action("I.send", &[&[2, 0], &[1]]), "9 bits"),
-        (Some(TableAction { kind: Some(TableActionKind::MemberId(1)) }), "no action profile"),
+        (Some(TableAction { r#type: Some(ActionKind::ActionProfileMemberId(1)) }), "no action profile"),
     ] {
         let given = TableEntry { action, ..known.entry(ROUTE, &[], 0) };
         let error = known.table(ROUTE).entry(&given, true).expect_err(part);
@@ -148,7 +149,7 @@ proptest! {
                 1 => prefix(id, &first, number),
                 2 => ternary(id, &first, &second),
                 3 => range(id, &first, &second),
-                _ => FieldMatch { field_id: id, kind: None },
+                _ => FieldMatch { field_id: id, field_match_type: None },
             };
             for name in [ROUTE, MACS, ACL] {
                 let action = known.action("I.send", &[&param, &first]);

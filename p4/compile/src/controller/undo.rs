@@ -4,8 +4,10 @@
 
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::{Device, Undo};
-use namehop_p4runtime::entity::{CounterData, Entity, Index, Kind, ReplicationEntry, ReplicationKind, TableEntry};
-use namehop_p4runtime::message::UpdateType;
+use namehop_p4runtime::message::entity::Entity as Kind;
+use namehop_p4runtime::message::packet_replication_engine_entry::Type as ReplicationKind;
+use namehop_p4runtime::message::update::Type as UpdateType;
+use namehop_p4runtime::message::{CounterData, Entity, Index, PacketReplicationEngineEntry, TableEntry};
 use namehop_switch::program::{Change, Entry};
 
 use super::profiles::status;
@@ -40,44 +42,44 @@ struct Kept {
 impl Running {
     /// Makes a change, and returns a function that undoes it.
     pub(super) fn change_and_keep(&self, update: UpdateType, entity: &Entity) -> Result<Undo<'_>, Status> {
-        let undo = match &entity.kind {
-            Some(Kind::Table(given)) if given.is_default_action => self.keep_default(given)?,
-            Some(Kind::Table(given)) => self.keep_entry(given)?,
-            Some(Kind::DirectCounter(given)) => {
+        let undo = match &entity.entity {
+            Some(Kind::TableEntry(given)) if given.is_default_action => self.keep_default(given)?,
+            Some(Kind::TableEntry(given)) => self.keep_entry(given)?,
+            Some(Kind::DirectCounterEntry(given)) => {
                 self.keep_measures(given.table_entry.as_ref(), Some(given.data.unwrap_or_default()))?
             }
-            Some(Kind::DirectMeter(given)) => self.keep_measures(given.table_entry.as_ref(), None)?,
-            Some(Kind::Counter(given)) => {
-                let number = place(&self.info.counters, "counter", given.counter_id, |counter| &counter.preamble)?;
+            Some(Kind::DirectMeterEntry(given)) => self.keep_measures(given.table_entry.as_ref(), None)?,
+            Some(Kind::CounterEntry(given)) => {
+                let number = place(&self.info.counters, "counter", given.counter_id)?;
                 self.keep_counter(number, one_cell(given.index)?, given.data.unwrap_or_default())
             }
-            Some(Kind::Meter(given)) => {
-                let number = place(&self.info.meters, "meter", given.meter_id, |meter| &meter.preamble)?;
+            Some(Kind::MeterEntry(given)) => {
+                let number = place(&self.info.meters, "meter", given.meter_id)?;
                 self.keep_meter(number, one_cell(given.index)?)
             }
-            Some(Kind::Register(given)) => {
-                let number = place(&self.info.registers, "register", given.register_id, |known| &known.preamble)?;
+            Some(Kind::RegisterEntry(given)) => {
+                let number = place(&self.info.registers, "register", given.register_id)?;
                 self.keep_register(number, one_cell(given.index)?)
             }
-            Some(Kind::Replication(given)) => self.keep_copies(given),
-            Some(Kind::Digest(given)) => {
-                let number = place(&self.info.digests, "digest", given.digest_id, |digest| &digest.preamble)?;
+            Some(Kind::PacketReplicationEngineEntry(given)) => self.keep_copies(given),
+            Some(Kind::DigestEntry(given)) => {
+                let number = place(&self.info.digests, "digest", given.digest_id)?;
                 self.keep_wanted(number)
             }
-            Some(Kind::Member(given)) => self.keep_member(given.action_profile_id, given.member_id)?,
-            Some(Kind::Group(given)) => self.keep_group(given.action_profile_id, given.group_id)?,
-            Some(Kind::ValueSet(given)) => {
-                let number = place(&self.info.value_sets, "value set", given.value_set_id, |set| &set.preamble)?;
+            Some(Kind::ActionProfileMember(given)) => self.keep_member(given.action_profile_id, given.member_id)?,
+            Some(Kind::ActionProfileGroup(given)) => self.keep_group(given.action_profile_id, given.group_id)?,
+            Some(Kind::ValueSetEntry(given)) => {
+                let number = place(&self.info.value_sets, "value set", given.value_set_id)?;
                 self.keep_value_set(number)
             }
-            Some(Kind::Extern(_)) | None => Box::new(|| Ok(())),
+            Some(Kind::ExternEntry(_)) | None => Box::new(|| Ok(())),
         };
         self.change(update, entity)?;
         Ok(undo)
     }
 
     fn keep_default(&self, given: &TableEntry) -> Result<Undo<'_>, Status> {
-        let number = place(&self.info.tables, "table", given.table_id, |table| &table.preamble)?;
+        let number = place(&self.info.tables, "table", given.table_id)?;
         let state = self.control.state();
         let Some(((action, data), notes)) = state.default(number) else { return Ok(Box::new(|| Ok(()))) };
         let (action, data, notes) = (*action, data.clone(), notes.clone());
@@ -91,7 +93,7 @@ impl Running {
 
     /// The table and the identity of an entry.
     fn identity_of(&self, given: &TableEntry) -> Result<(usize, Identity), Status> {
-        let number = place(&self.info.tables, "table", given.table_id, |table| &table.preamble)?;
+        let number = place(&self.info.tables, "table", given.table_id)?;
         let state = self.control.state();
         let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
         Ok((number, identity(&table.entry(given, false)?.0)))
@@ -202,16 +204,16 @@ impl Running {
     }
 
     /// Saves a multicast group or a clone session, which may have been set at the control socket.
-    fn keep_copies(&self, given: &ReplicationEntry) -> Undo<'_> {
+    fn keep_copies(&self, given: &PacketReplicationEngineEntry) -> Undo<'_> {
         let switch = &self.control.live.switch;
         let known = self.control.replication();
-        match &given.kind {
-            Some(ReplicationKind::Multicast(group)) => {
+        match &given.r#type {
+            Some(ReplicationKind::MulticastGroupEntry(group)) => {
                 let group = u64::from(group.multicast_group_id);
                 let kept = known.groups.get(&group).cloned().unwrap_or_default();
                 Box::new(move || self.control.replication().group(switch, group, kept).map_err(Status::internal))
             }
-            Some(ReplicationKind::Clone(session)) => {
+            Some(ReplicationKind::CloneSessionEntry(session)) => {
                 let number = u64::from(session.session_id);
                 let session: Session = known.sessions.get(&number).cloned().unwrap_or_default();
                 let mirror: Option<Mirror> = known.mirrors.get(&number).copied();

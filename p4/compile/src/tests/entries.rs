@@ -8,8 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use namehop_p4runtime::device::{Device, Undo};
-use namehop_p4runtime::entity::{Entity, Kind, ProfileGroup, ProfileMember, TableEntry};
-use namehop_p4runtime::message::UpdateType;
+use namehop_p4runtime::message::entity::Entity as Kind;
+use namehop_p4runtime::message::update::Type as UpdateType;
+use namehop_p4runtime::message::{ActionProfileGroup, ActionProfileMember, Entity, TableEntry};
 use namehop_packet::BufferPool;
 use namehop_switch::Switch;
 use namehop_switch::program::{Change, Engine, Program};
@@ -85,22 +86,22 @@ impl Rig {
     }
 
     fn read(&self, kind: Kind) -> Vec<Kind> {
-        let parts = self.running.read(&Entity { kind: Some(kind) }).expect("the entities can be read");
-        parts.flat_map(|part| part.expect("entities")).filter_map(|entity| entity.kind).collect()
+        let parts = self.running.read(&Entity { entity: Some(kind) }).expect("the entities can be read");
+        parts.flat_map(|part| part.expect("entities")).filter_map(|entity| entity.entity).collect()
     }
 
     fn read_entries(&self, entry: TableEntry) -> Vec<TableEntry> {
-        let entries = self.read(Kind::Table(entry)).into_iter();
-        entries.filter_map(|kind| if let Kind::Table(entry) = kind { Some(entry) } else { None }).collect()
+        let entries = self.read(Kind::TableEntry(entry)).into_iter();
+        entries.filter_map(|kind| if let Kind::TableEntry(entry) = kind { Some(entry) } else { None }).collect()
     }
 
     fn entity(&self, table: &Table, what: &What) -> Entity {
         let kind = match what {
-            What::Entry(entry) => Kind::Table(TableEntry { is_const: false, ..table.message(entry, self.ids) }),
-            What::Member(id, values) => Kind::Member(self.ids.member(*id, *values)),
-            What::Group(id, group) => Kind::Group(self.ids.group(*id, group)),
+            What::Entry(entry) => Kind::TableEntry(TableEntry { is_const: false, ..table.message(entry, self.ids) }),
+            What::Member(id, values) => Kind::ActionProfileMember(self.ids.member(*id, *values)),
+            What::Group(id, group) => Kind::ActionProfileGroup(self.ids.group(*id, group)),
         };
-        Entity { kind: Some(kind) }
+        Entity { entity: Some(kind) }
     }
 
     /// Makes a change by P4Runtime.
@@ -246,27 +247,30 @@ impl Case {
         let all = TableEntry { table_id: rig.ids.table, ..TableEntry::default() };
         assert_eq!(sorted(rig.read_entries(all)), sorted(self.messages()), "{}", self.what(doing));
         let Some(Profile { members, groups, .. }) = &self.table.profile else { return };
-        let (action_profile_id, none) = (rig.ids.profile, (ProfileMember::default(), ProfileGroup::default()));
-        let read = rig.read(Kind::Member(ProfileMember { action_profile_id, ..none.0 }));
-        let wanted: Vec<Kind> = members.iter().map(|(id, values)| Kind::Member(rig.ids.member(*id, *values))).collect();
+        let (action_profile_id, none) =
+            (rig.ids.profile, (ActionProfileMember::default(), ActionProfileGroup::default()));
+        let read = rig.read(Kind::ActionProfileMember(ActionProfileMember { action_profile_id, ..none.0 }));
+        let wanted: Vec<Kind> =
+            members.iter().map(|(id, values)| Kind::ActionProfileMember(rig.ids.member(*id, *values))).collect();
         assert_eq!(read, wanted, "{}", self.what(doing));
-        let read = rig.read(Kind::Group(ProfileGroup { action_profile_id, ..none.1 }));
-        let wanted: Vec<Kind> = groups.iter().map(|(id, group)| Kind::Group(rig.ids.group(*id, group))).collect();
+        let read = rig.read(Kind::ActionProfileGroup(ActionProfileGroup { action_profile_id, ..none.1 }));
+        let wanted: Vec<Kind> =
+            groups.iter().map(|(id, group)| Kind::ActionProfileGroup(rig.ids.group(*id, group))).collect();
         assert_eq!(read, wanted, "{}", self.what(doing));
     }
 
     /// Checks reading one entry by its key, and entries of any priority by the key alone.
     fn check_read_by_key(&self) {
-        for message in self.messages().into_iter().filter(|message| !message.matches.is_empty()) {
-            let TableEntry { table_id, matches, priority, .. } = message.clone();
-            let asked = TableEntry { table_id, matches: matches.clone(), priority, ..TableEntry::default() };
+        for message in self.messages().into_iter().filter(|message| !message.r#match.is_empty()) {
+            let TableEntry { table_id, r#match: matches, priority, .. } = message.clone();
+            let asked = TableEntry { table_id, r#match: matches.clone(), priority, ..TableEntry::default() };
             assert_eq!(
                 sorted(self.rig.read_entries(asked.clone())),
                 sorted([message]),
                 "{}",
                 self.what("reading one entry")
             );
-            let same = self.messages().into_iter().filter(|other| other.matches == matches);
+            let same = self.messages().into_iter().filter(|other| other.r#match == matches);
             let asked = TableEntry { priority: 0, ..asked };
             assert_eq!(sorted(self.rig.read_entries(asked)), sorted(same), "{}", self.what("of any priority"));
         }

@@ -2,11 +2,16 @@
 
 use std::fmt::Write;
 
-use namehop_p4runtime::entity::{
-    Action, ActionSet, Field, FieldKind, FieldMatch, GroupMember, Pair, Prefix, ProfileGroup, ProfileMember, Single,
-    TableAction, TableActionKind, TableEntry, WeightedAction,
+use namehop_p4runtime::info::{Object, P4Info};
+use namehop_p4runtime::message::action::Param;
+use namehop_p4runtime::message::action_profile_group::Member as GroupMember;
+use namehop_p4runtime::message::field_match::FieldMatchType as FieldKind;
+use namehop_p4runtime::message::field_match::{Exact, Lpm, Optional, Range, Ternary};
+use namehop_p4runtime::message::table_action::Type as ActionKind;
+use namehop_p4runtime::message::{
+    Action, ActionProfileAction, ActionProfileActionSet, ActionProfileGroup, ActionProfileMember, FieldMatch,
+    TableAction, TableEntry,
 };
-use namehop_p4runtime::info::P4Info;
 
 use super::entry_model::{DEFAULT, Known, Order, SIZE, Table, Want};
 use super::entry_profile::{Does, Group, Profile, ROOM, Values};
@@ -21,21 +26,21 @@ pub struct Ids {
 
 impl Ids {
     pub fn of(info: &P4Info) -> Ids {
-        let profile = info.action_profiles.first().map_or(0, |profile| profile.preamble.id);
-        Ids { table: info.tables[0].preamble.id, profile, action: info.actions[0].preamble.id }
+        let profile = info.action_profiles.first().map_or(0, |profile| profile.preamble().id);
+        Ids { table: info.tables[0].preamble().id, profile, action: info.actions[0].preamble().id }
     }
 
     fn action(&self, values: Values) -> Action {
         let params = [u128::from(values.id), values.further].map(bytes);
-        let params = (1..).zip(params).map(|(id, value)| Field { id, value }).collect();
+        let params = (1..).zip(params).map(|(param_id, value)| Param { param_id, value }).collect();
         Action { action_id: self.action, params }
     }
 
-    pub fn member(&self, member_id: u32, values: Values) -> ProfileMember {
-        ProfileMember { action_profile_id: self.profile, member_id, action: Some(self.action(values)) }
+    pub fn member(&self, member_id: u32, values: Values) -> ActionProfileMember {
+        ActionProfileMember { action_profile_id: self.profile, member_id, action: Some(self.action(values)) }
     }
 
-    pub fn group(&self, group_id: u32, group: &Group) -> ProfileGroup {
+    pub fn group(&self, group_id: u32, group: &Group) -> ActionProfileGroup {
         let members = group.members.iter().map(|(member_id, weight, watch_port)| GroupMember {
             member_id: *member_id,
             weight: *weight as i32,
@@ -43,7 +48,7 @@ impl Ids {
             ..GroupMember::default()
         });
         let (action_profile_id, max_size) = (self.profile, group.most as i32);
-        ProfileGroup { action_profile_id, group_id, members: members.collect(), max_size }
+        ActionProfileGroup { action_profile_id, group_id, members: members.collect(), max_size }
     }
 }
 
@@ -187,39 +192,42 @@ impl Table {
         let mut matches = Vec::new();
         for (place, (want, key)) in entry.keys.iter().zip(&self.keys).enumerate() {
             let kind = match *want {
-                Want::Bits { value, .. } if key.kind == "exact" => FieldKind::Exact(Single { value: bytes(value) }),
+                Want::Bits { value, .. } if key.kind == "exact" => FieldKind::Exact(Exact { value: bytes(value) }),
                 Want::Bits { mask: 0, .. } => continue,
                 Want::Bits { value, mask } if key.kind == "lpm" => {
-                    FieldKind::Lpm(Prefix { value: bytes(value), length: mask.count_ones() as i32 })
+                    FieldKind::Lpm(Lpm { value: bytes(value), prefix_len: mask.count_ones() as i32 })
                 }
                 Want::Bits { value, .. } if key.kind == "optional" => {
-                    FieldKind::Optional(Single { value: bytes(value) })
+                    FieldKind::Optional(Optional { value: bytes(value) })
                 }
-                Want::Bits { value, mask } => FieldKind::Ternary(Pair { first: bytes(value), second: bytes(mask) }),
+                Want::Bits { value, mask } => FieldKind::Ternary(Ternary { value: bytes(value), mask: bytes(mask) }),
                 Want::Range(first, last) if (key.order(first), key.order(last)) == (0, key.all()) => continue,
-                Want::Range(first, last) => FieldKind::Range(Pair { first: bytes(first), second: bytes(last) }),
+                Want::Range(first, last) => FieldKind::Range(Range { low: bytes(first), high: bytes(last) }),
             };
-            matches.push(FieldMatch { field_id: place as u32 + 1, kind: Some(kind) });
+            matches.push(FieldMatch { field_id: place as u32 + 1, field_match_type: Some(kind) });
         }
-        let weighted = |(values, weight): &(Values, u32)| WeightedAction {
+        let weighted = |(values, weight): &(Values, u32)| ActionProfileAction {
             action: Some(ids.action(*values)),
             weight: *weight as i32,
-            ..WeightedAction::default()
+            ..ActionProfileAction::default()
         };
         let set = |set: &[(Values, u32)]| {
-            TableActionKind::Set(ActionSet { actions: set.iter().map(weighted).collect(), ..ActionSet::default() })
+            ActionKind::ActionProfileActionSet(ActionProfileActionSet {
+                action_profile_actions: set.iter().map(weighted).collect(),
+                ..ActionProfileActionSet::default()
+            })
         };
         let kind = Some(match &entry.does {
-            Does::Own(values) if self.profile.is_none() => TableActionKind::Action(ids.action(*values)),
+            Does::Own(values) if self.profile.is_none() => ActionKind::Action(ids.action(*values)),
             Does::Own(values) => set(&[(*values, 1)]),
-            Does::Member(id) => TableActionKind::MemberId(*id),
-            Does::Group(id) => TableActionKind::GroupId(*id),
+            Does::Member(id) => ActionKind::ActionProfileMemberId(*id),
+            Does::Group(id) => ActionKind::ActionProfileGroupId(*id),
             Does::Set(actions) => set(actions),
         });
         TableEntry {
             table_id: ids.table,
-            matches,
-            action: Some(TableAction { kind }),
+            r#match: matches,
+            action: Some(TableAction { r#type: kind }),
             priority: entry.priority as i32,
             idle_timeout_ns: entry.timeout_ns,
             metadata: entry.metadata.clone(),

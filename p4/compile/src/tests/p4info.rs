@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use namehop_p4runtime::info::{DataKind, MatchType, P4Info, Preamble, Scope, Unit};
+use namehop_p4runtime::info::action_ref::Scope;
+use namehop_p4runtime::info::match_field::MatchType;
+use namehop_p4runtime::info::p4_data_type_spec::TypeSpec as DataKind;
+use namehop_p4runtime::info::{Object, P4Info, Preamble, counter_spec, meter_spec};
 use namehop_p4runtime::text::text;
 
 use crate::emit::Options;
@@ -56,10 +59,10 @@ fn everything_is_named_with_the_ids_of_p4c() {
     let [route, acl] = &info.tables[..] else { panic!("two tables") };
     // These four are p4c's ids for programs with these names.
     assert_eq!(
-        (&*route.preamble.name, &*route.preamble.alias, route.preamble.id),
+        (&*route.preamble().name, &*route.preamble().alias, route.preamble().id),
         ("MyIngress.ipv4_lpm", "ipv4_lpm", 37_375_156)
     );
-    let actions: Vec<_> = info.actions.iter().map(|action| (&*action.preamble.name, action.preamble.id)).collect();
+    let actions: Vec<_> = info.actions.iter().map(|action| (&*action.preamble().name, action.preamble().id)).collect();
     assert_eq!(
         actions,
         [("MyIngress.drop", 25_652_968), ("MyIngress.ipv4_forward", 28_792_405), ("NoAction", 21_257_015)]
@@ -79,30 +82,30 @@ fn everything_is_named_with_the_ids_of_p4c() {
     let scopes: Vec<_> = acl.action_refs.iter().map(|action| (action.id, action.scope())).collect();
     assert_eq!(scopes, [(25_652_968, Scope::TableAndDefault), (21_257_015, Scope::DefaultOnly)]);
     let [hits] = &info.direct_counters[..] else { panic!("a direct counter") };
-    assert_eq!((hits.direct_table_id, &route.direct_resource_ids), (route.preamble.id, &vec![hits.preamble.id]));
+    assert_eq!((hits.direct_table_id, &route.direct_resource_ids), (route.preamble().id, &vec![hits.preamble().id]));
     let [ways] = &info.action_profiles[..] else { panic!("an action profile") };
-    assert_eq!((acl.implementation_id, &ways.table_ids), (ways.preamble.id, &vec![acl.preamble.id]));
-    assert_eq!(names(info.counters.iter().map(|counter| &counter.preamble)), [("MyIngress.seen", "seen")]);
-    assert_eq!((info.counters[0].size, info.counters[0].spec.unwrap().unit()), (16, Unit::Both));
-    assert_eq!((info.meters[0].size, info.meters[0].spec.unwrap().unit()), (4, Unit::Bytes));
-    assert_eq!(names(info.digests.iter().map(|digest| &digest.preamble)), [("seen_t", "seen_t")]);
-    let spec = info.registers[0].type_spec.as_ref().and_then(|spec| spec.kind.as_ref());
+    assert_eq!((acl.implementation_id, &ways.table_ids), (ways.preamble().id, &vec![acl.preamble().id]));
+    assert_eq!(names(info.counters.iter().map(|counter| counter.preamble())), [("MyIngress.seen", "seen")]);
+    assert_eq!((info.counters[0].size, info.counters[0].spec.unwrap().unit()), (16, counter_spec::Unit::Both));
+    assert_eq!((info.meters[0].size, info.meters[0].spec.unwrap().unit()), (4, meter_spec::Unit::Bytes));
+    assert_eq!(names(info.digests.iter().map(|digest| digest.preamble())), [("seen_t", "seen_t")]);
+    let spec = info.registers[0].type_spec.as_ref().and_then(|spec| spec.type_spec.as_ref());
     assert!(matches!(spec, Some(DataKind::Struct(named)) if named.name == "seen_t"));
     assert_eq!(info.type_info.as_ref().expect("types").structs["seen_t"].members.len(), 2);
     let [header] = &info.controller_packet_metadata[..] else { panic!("a header") };
     let fields: Vec<_> = header.metadata.iter().map(|field| (field.id, &*field.name, field.bitwidth)).collect();
-    assert_eq!((&*header.preamble.name, fields), ("packet_in", vec![(1, "port", 9), (2, "rest", 7)]));
+    assert_eq!((&*header.preamble().name, fields), ("packet_in", vec![(1, "port", 9), (2, "rest", 7)]));
     // The highest byte of an id is the kind of object.
-    let prefixes = [&ways.preamble, &info.counters[0].preamble, &hits.preamble, &info.meters[0].preamble];
+    let prefixes = [ways.preamble(), info.counters[0].preamble(), hits.preamble(), info.meters[0].preamble()];
     assert_eq!(prefixes.map(|preamble| preamble.id >> 24), [0x11, 0x12, 0x13, 0x14]);
-    let prefixes = [&info.registers[0].preamble, &info.digests[0].preamble, &header.preamble];
+    let prefixes = [info.registers[0].preamble(), info.digests[0].preamble(), header.preamble()];
     assert_eq!(prefixes.map(|preamble| preamble.id >> 24), [0x16, 0x17, 0x04]);
 }
 
 #[test]
 fn ids_of_the_program_are_kept_or_refused() {
     for annotation in ["@id(7)", "@id(0x02000007)"] {
-        assert_eq!(info(annotation).expect("the id is valid").tables[0].preamble.id, 0x0200_0007);
+        assert_eq!(info(annotation).expect("the id is valid").tables[0].preamble().id, 0x0200_0007);
     }
     for annotation in ["@id(0x01000007)", "@id(0)", "@id(0x02000000)", "@id(0x200000007)"] {
         let refusal = info(annotation).expect_err(annotation);

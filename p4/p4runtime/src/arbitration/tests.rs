@@ -5,7 +5,8 @@ use tokio::sync::oneshot;
 use tonic::Code;
 
 use super::{Answer, Arbiter, MOST_ROLES, MOST_STREAMS, Primaries, Role};
-use crate::message::{self, Any, Arbitration, StreamEvent, Uint128};
+use crate::message::stream_message_response::Update as Event;
+use crate::message::{self, MasterArbitrationUpdate, Uint128};
 
 fn join(arbiter: &Arbiter) -> (u64, Receiver<Answer>, oneshot::Receiver<()>) {
     let (sender, receiver) = channel(2);
@@ -13,16 +14,16 @@ fn join(arbiter: &Arbiter) -> (u64, Receiver<Answer>, oneshot::Receiver<()>) {
     (arbiter.join(sender, presence).expect("a stream is free"), receiver, gone)
 }
 
-fn update(low: u64) -> Arbitration {
+fn update(low: u64) -> MasterArbitrationUpdate {
     let election_id = Some(Uint128 { high: 0, low }).filter(|_| low > 0);
-    Arbitration { device_id: 1, role: None, election_id, status: None }
+    MasterArbitrationUpdate { device_id: 1, role: None, election_id, status: None }
 }
 
 /// Code and election id of each message to a controller.
 fn told(receiver: &mut Receiver<Answer>) -> Vec<(Code, u64)> {
     let mut all = Vec::new();
     while let Ok(Ok(answer)) = receiver.try_recv() {
-        let Some(StreamEvent::Arbitration(event)) = answer.event else { panic!("an arbitration") };
+        let Some(Event::Arbitration(event)) = answer.update else { panic!("an arbitration") };
         let code = Code::from_i32(event.status.expect("a status").code);
         all.push((code, event.election_id.map_or(0, |id| id.low)));
     }
@@ -79,7 +80,7 @@ fn whoever_does_not_read_is_cut_off() {
 fn other_devices_and_too_many_are_refused() {
     let arbiter = Arbiter::new(1);
     let (client, _receiver, _gone) = join(&arbiter);
-    let other = Arbitration { device_id: 2, ..update(1) };
+    let other = MasterArbitrationUpdate { device_id: 2, ..update(1) };
     assert_eq!(
         arbiter.arbitrate(client, &other).expect_err("an unknown device must be refused").code(),
         Code::NotFound
@@ -104,8 +105,8 @@ fn other_devices_and_too_many_are_refused() {
     assert_eq!((refused.code(), kept.len()), (Code::ResourceExhausted, MOST_STREAMS - 1));
 }
 
-fn in_role(low: u64, id: u64, name: &str) -> Arbitration {
-    Arbitration { role: Some(message::Role { id, config: None, name: name.to_owned() }), ..update(low) }
+fn in_role(low: u64, id: u64, name: &str) -> MasterArbitrationUpdate {
+    MasterArbitrationUpdate { role: Some(message::Role { id, config: None, name: name.to_owned() }), ..update(low) }
 }
 
 #[test]
@@ -136,16 +137,16 @@ fn each_role_has_a_primary_controller_of_its_own() {
     );
     // The program's messages go to all primaries.
     assert_eq!(arbiter.ready(), Primaries::Ready);
-    arbiter.send_to_primaries(&StreamEvent::Packet(message::Packet::default()));
+    arbiter.send_to_primaries(&Event::Packet(message::PacketIn::default()));
     for receiver in [&mut to_default, &mut to_named, &mut to_numbered] {
         let answer = receiver.try_recv().expect("a packet").expect("the stream has no error");
-        assert_eq!(answer.event, Some(StreamEvent::Packet(message::Packet::default())));
+        assert_eq!(answer.update, Some(Event::Packet(message::PacketIn::default())));
     }
     assert!(to_backup.try_recv().is_err());
     // One disconnects, and the controllers of its role are notified.
     arbiter.leave(named, None);
     let answer = to_backup.try_recv().expect("told").expect("the stream has no error");
-    let Some(StreamEvent::Arbitration(event)) = answer.event else { panic!("an arbitration") };
+    let Some(Event::Arbitration(event)) = answer.update else { panic!("an arbitration") };
     assert_eq!(event.role.map(|role| role.name).as_deref(), Some("routing"));
     assert_eq!((told(&mut to_default), told(&mut to_numbered)), (vec![], vec![]));
 }
@@ -155,8 +156,8 @@ fn a_stream_keeps_its_role_and_roles_have_no_configuration() {
     let arbiter = Arbiter::new(1);
     let (client, _receiver, _gone) = join(&arbiter);
     let mut configured = in_role(1, 0, "routing");
-    configured.role.as_mut().expect("the update has a role").config = Some(Any::default());
-    let code = |update: &Arbitration| arbiter.arbitrate(client, update).expect_err("refused").code();
+    configured.role.as_mut().expect("the update has a role").config = Some(prost_types::Any::default());
+    let code = |update: &MasterArbitrationUpdate| arbiter.arbitrate(client, update).expect_err("refused").code();
     assert_eq!(code(&configured), Code::InvalidArgument);
     assert_eq!(code(&in_role(1, 0, &"x".repeat(257))), Code::InvalidArgument);
     arbiter.arbitrate(client, &in_role(1, 0, "routing")).expect("its role");

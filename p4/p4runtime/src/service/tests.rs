@@ -9,11 +9,15 @@ use tonic::{Code, Status};
 
 use super::{MOST_AT_ONCE, Service};
 use crate::device::{Device, Parts, Undo};
-use crate::entity::{Entity, Kind, MulticastGroupEntry, ReplicationEntry, ReplicationKind};
+use crate::generated::google::rpc;
 use crate::info::P4Info;
+use crate::message::entity::Entity as Kind;
+use crate::message::packet_replication_engine_entry::Type as ReplicationKind;
+use crate::message::update::Type as UpdateType;
+use crate::message::write_request::Atomicity;
 use crate::message::{
-    self, Arbitration, Atomicity, DigestList, Error, IdleTimeoutNotification, Packet, Uint128, Update, UpdateType,
-    WriteRequest,
+    self, DigestList, Entity, Error, IdleTimeoutNotification, MasterArbitrationUpdate, MulticastGroupEntry, PacketIn,
+    PacketOut, PacketReplicationEngineEntry, Uint128, Update, WriteRequest,
 };
 
 /// A group with changes that cannot be undone.
@@ -34,10 +38,10 @@ impl Groups {
 }
 
 fn group_of(entity: &Entity) -> u32 {
-    match &entity.kind {
-        Some(Kind::Replication(ReplicationEntry { kind: Some(ReplicationKind::Multicast(group)) })) => {
-            group.multicast_group_id
-        }
+    match &entity.entity {
+        Some(Kind::PacketReplicationEngineEntry(PacketReplicationEngineEntry {
+            r#type: Some(ReplicationKind::MulticastGroupEntry(group)),
+        })) => group.multicast_group_id,
         other => panic!("expected a multicast group, got {other:?}"),
     }
 }
@@ -90,11 +94,11 @@ impl Device for Groups {
         Err(Status::unimplemented("no test reads"))
     }
 
-    fn send(&self, _: &Packet) -> Result<(), Status> {
+    fn send(&self, _: &PacketOut) -> Result<(), Status> {
         Ok(())
     }
 
-    fn receive(&self) -> Option<Packet> {
+    fn receive(&self) -> Option<PacketIn> {
         None
     }
 
@@ -109,8 +113,9 @@ impl Device for Groups {
 
 fn insert(group: u32) -> Update {
     let group = MulticastGroupEntry { multicast_group_id: group, ..MulticastGroupEntry::default() };
-    let entry = ReplicationEntry { kind: Some(ReplicationKind::Multicast(group)) };
-    Update { update_type: UpdateType::Insert as i32, entity: Some(Entity { kind: Some(Kind::Replication(entry)) }) }
+    let entry = PacketReplicationEngineEntry { r#type: Some(ReplicationKind::MulticastGroupEntry(group)) };
+    let entity = Entity { entity: Some(Kind::PacketReplicationEngineEntry(entry)) };
+    Update { r#type: UpdateType::Insert as i32, entity: Some(entity) }
 }
 
 fn request(atomicity: i32, groups: impl IntoIterator<Item = u32>) -> WriteRequest {
@@ -126,8 +131,8 @@ fn request(atomicity: i32, groups: impl IntoIterator<Item = u32>) -> WriteReques
 
 /// The result code of each update.
 fn codes(status: &Status) -> Vec<Code> {
-    let details = message::Status::decode(status.details()).expect("details").details;
-    let code = |any: &message::Any| Error::decode(&*any.value).expect("an error").canonical_code;
+    let details = rpc::Status::decode(status.details()).expect("details").details;
+    let code = |any: &prost_types::Any| Error::decode(&*any.value).expect("an error").canonical_code;
     details.iter().map(|any| Code::from_i32(code(any))).collect()
 }
 
@@ -137,7 +142,8 @@ fn batches_are_made_as_far_as_can_be_or_as_a_whole() {
     let (sender, _receiver) = mpsc::channel(4);
     let client = service.arbiter.join(sender, oneshot::channel().0).expect("a stream is free");
     let role = Some(message::Role { id: 0, config: None, name: "tests".to_owned() });
-    let update = Arbitration { device_id: 1, role, election_id: Some(Uint128 { high: 0, low: 1 }), status: None };
+    let update =
+        MasterArbitrationUpdate { device_id: 1, role, election_id: Some(Uint128 { high: 0, low: 1 }), status: None };
     service.arbiter.arbitrate(client, &update).expect("primary");
     let known = || service.device.known().iter().copied().collect::<Vec<_>>();
     let batches = || service.device.batches.lock().expect("no thread holding the lock has panicked").clone();
@@ -179,7 +185,8 @@ fn writers_are_the_primary_controllers_of_their_roles() {
     let (sender, _receiver) = mpsc::channel(4);
     let client = service.arbiter.join(sender, oneshot::channel().0).expect("a stream is free");
     let role = Some(message::Role { id: 8, config: None, name: String::new() });
-    let update = Arbitration { device_id: 1, role, election_id: Some(Uint128 { high: 0, low: 1 }), status: None };
+    let update =
+        MasterArbitrationUpdate { device_id: 1, role, election_id: Some(Uint128 { high: 0, low: 1 }), status: None };
     service.arbiter.arbitrate(client, &update).expect("primary");
     assert_eq!(write(&default), Err(Code::PermissionDenied), "an election id is valid only in its role");
     let numbered = WriteRequest { role_id: 8, ..default };
