@@ -1,6 +1,6 @@
 //! Control of a running program: its description (`description`), entries as text (`entry`), table contents (`state`,
 //! `rows`, `loading`), action profiles (`profiles`, `groups`), default actions (`defaults`), packet replication
-//! (`replication`), and requests over a socket (`server`, `client`).
+//! (`replication`), and requests over a socket (`server`, `intake`, `client`).
 
 pub mod cells;
 pub mod client;
@@ -8,6 +8,7 @@ pub mod defaults;
 pub mod description;
 pub mod entry;
 mod groups;
+mod intake;
 pub mod live;
 mod loading;
 pub mod profile_client;

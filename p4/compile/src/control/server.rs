@@ -2,7 +2,7 @@
 //! the program can connect.
 
 use std::fs::{self, Permissions};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -19,14 +19,11 @@ use serde_json::{Value, json};
 
 use super::cells::{Asked, MeterRates};
 use super::description::Description;
+use super::intake::Intake;
 use super::live::Live;
 use super::replication::{Group, Mirror, Replication};
 use super::state::State;
 
-/// Maximum length of a request, in bytes: a file of some millions of entries.
-const LONGEST_REQUEST: u64 = 256 << 20;
-/// Longer requests are read one at a time, so that memory use is bounded.
-const SHORT_REQUEST: u64 = 64 << 10;
 /// Maximum number of connections.
 const MOST_CLIENTS: usize = 16;
 /// Pause after a connection could not be accepted.
@@ -249,7 +246,7 @@ impl Server {
         nix::sys::stat::umask(before);
         let listener = listener.map_err(named)?;
         fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(named)?;
-        let (control, clients, long) = (control, Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(())));
+        let (clients, intake) = (Arc::new(AtomicUsize::new(0)), Arc::new(Intake::new()));
         thread::Builder::new().name("control".to_owned()).spawn(move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else {
@@ -262,10 +259,10 @@ impl Server {
                     continue;
                 }
                 clients.fetch_add(1, Ordering::Relaxed);
-                let (control, theirs, long) = (Arc::clone(&control), Arc::clone(&clients), Arc::clone(&long));
+                let (control, theirs, intake) = (Arc::clone(&control), Arc::clone(&clients), Arc::clone(&intake));
                 let serve = move || {
                     // A client that disconnects does not affect others.
-                    let _ = serve(&stream, &control, &long);
+                    let _ = serve(&stream, &control, &intake);
                     theirs.fetch_sub(1, Ordering::Relaxed);
                 };
                 if thread::Builder::new().name("client".to_owned()).spawn(serve).is_err() {
@@ -284,26 +281,20 @@ impl Drop for Server {
     }
 }
 
-fn serve(stream: &UnixStream, control: &Control, long: &Mutex<()>) -> io::Result<()> {
+fn serve(stream: &UnixStream, control: &Control, intake: &Intake) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut reader = BufReader::new(stream);
     loop {
-        let mut line = Vec::new();
-        let count = (&mut reader).take(SHORT_REQUEST).read_until(b'\n', &mut line)?;
-        let mut turn = None;
-        if count as u64 == SHORT_REQUEST && line.last() != Some(&b'\n') {
-            turn = Some(long.lock().unwrap_or_else(PoisonError::into_inner));
-            (&mut reader).take(LONGEST_REQUEST - SHORT_REQUEST).read_until(b'\n', &mut line)?;
-        }
-        if line.is_empty() {
+        let line = intake.read(&mut reader)?;
+        if line.bytes.is_empty() {
             return Ok(());
         }
-        let is_whole = line.last() == Some(&b'\n');
+        let (turn, is_whole) = (intake.turn(&line), line.is_whole());
         let answer = if is_whole {
-            control.answer(&line)
+            control.answer(&line.bytes)
         } else {
-            json!({"error": "a request must be a line of at most 256 MiB"})
+            json!({"error": "a request must be a line of at most 256 MiB, and arrive within a minute"})
         };
         drop((line, turn));
         let mut text = serde_json::to_vec(&answer)?;
