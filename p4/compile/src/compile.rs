@@ -1,6 +1,7 @@
 //! From a checked program to C, and from C to a shared object with the system's C compiler.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -96,11 +97,11 @@ pub struct Compiled {
 /// Lowers and optimizes a program and generates C code.
 pub fn compile(program: &mut Program, title: &str, options: &Options) -> Result<Compiled, Failure> {
     let Middle { program: ir, fused } = passes::run(program, &mut |_, _, _| {})?;
-    let refuse = |message| Refusal { message, span: Span::default() };
-    let switch = Switch::new(program).map_err(refuse)?;
+    let refusal = |error: &dyn Display| Refusal { message: error.to_string(), span: Span::default() };
+    let switch = Switch::new(program).map_err(|error| refusal(&error))?;
     let mut emitted = emit::emit(title, &program.types, &ir, fused.as_ref(), &switch, options);
-    let description = describe(program, &switch, &ir, title).map_err(refuse)?;
-    let p4info = description.p4info().map_err(refuse)?;
+    let description = describe(program, &switch, &ir, title).map_err(|error| refusal(&error))?;
+    let p4info = description.p4info().map_err(|error| refusal(&error))?;
     let description = serde_json::to_string(&description).unwrap_or_default();
     emitted.text += &format!("\nconst char namehop_p4_description[] = {};\n", Literal::of(&description));
     Ok(Compiled { ir, fused, emitted, p4info })

@@ -14,7 +14,7 @@ use crate::control::rows::{Identity, identity};
 use crate::interpret::Switch;
 use crate::ir::{self, Id, Shape};
 use crate::lower;
-use crate::p4info;
+use crate::p4info::{self, P4InfoError};
 use crate::tree::{Program, Table, TableAction};
 
 /// Constant entries of a table that has other entries too.
@@ -33,7 +33,7 @@ pub fn describe(
     switch: &Switch<'_>,
     compiled: &ir::Program,
     title: &str,
-) -> Result<Description, String> {
+) -> Result<Description, P4InfoError> {
     let table = |table: &ir::Table| {
         let shape = table;
         // Group members have the same actions as the entries of their table.

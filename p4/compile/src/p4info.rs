@@ -17,6 +17,7 @@ use namehop_p4runtime::info::{
     P4DataTypeSpec, P4Info, P4IntTypeSpec, P4NamedType, P4StructTypeSpec, P4TupleTypeSpec, P4TypeInfo, PkgInfo,
     Preamble, Register, Table, ValueSet, counter_spec, meter_spec,
 };
+use thiserror::Error;
 
 use crate::control::description::Description;
 use crate::interpret::Switch;
@@ -26,9 +27,43 @@ use crate::tree::{self, Class, Expr, ExprKind, Instance, Program};
 
 /// Width of the part of an id that comes from `@id` or from the name, in bits.
 const ID_BITS: u32 = 24;
+/// Number of ids of each kind of object.
+const OWN_IDS: u32 = 1 << ID_BITS;
 /// Values of `CounterType` and `MeterType`.
 const COUNTS_BYTES: u64 = 1;
 const COUNTS_BOTH: u64 = 2;
+
+/// Why a program has no p4info.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum P4InfoError {
+    /// The program has chosen an id that does not fit the kind of object.
+    #[error(
+        "@id({id:#x}) of {name} is not valid: it must begin with {prefix:#04x}, or be below {own:#x}",
+        own = OWN_IDS
+    )]
+    InvalidId {
+        /// The id in the program.
+        id: u32,
+        /// The object.
+        name: String,
+        /// The highest byte of ids of this kind of object.
+        prefix: u32,
+    },
+    /// The program has chosen an id twice.
+    #[error("@id({id:#x}) of {name} is already used by another object of its kind")]
+    UsedId {
+        /// The id in the program.
+        id: u32,
+        /// The second object.
+        name: String,
+    },
+    /// There is no id for a further object.
+    #[error("the program has too many names")]
+    TooManyNames,
+    /// Two tables have the same name, as happens with two instances of a control with an absolute `@name`.
+    #[error("two tables have the control-plane name '{0}': give one of them another @name")]
+    SameName(String),
+}
 
 /// Jenkins' one-at-a-time hash.
 fn hash(name: &str) -> u32 {
@@ -46,27 +81,23 @@ fn hash(name: &str) -> u32 {
 type Wanted<'p> = BTreeMap<&'p str, Option<u32>>;
 
 /// Assigns ids to objects of one kind, first to those with an `@id`.
-fn ids(prefix: Prefix, wanted: &Wanted<'_>) -> Result<HashMap<String, u32>, String> {
-    let prefix = prefix as u32;
+fn ids(prefix: Prefix, wanted: &Wanted<'_>) -> Result<HashMap<String, u32>, P4InfoError> {
     let (mut ids, mut taken) = (HashMap::new(), HashSet::new());
-    let own = 1 << ID_BITS;
+    let first_id = (prefix as u32) << ID_BITS;
     for (name, chosen) in wanted.iter().filter_map(|(name, chosen)| chosen.map(|chosen| (name, chosen))) {
-        let id = if chosen < own { prefix << ID_BITS | chosen } else { chosen };
-        if id >> ID_BITS != prefix || id % own == 0 {
-            return Err(format!(
-                "@id({chosen:#x}) of {name} is not valid: it must begin with {prefix:#04x}, or be below {own:#x}"
-            ));
+        let id = if chosen < OWN_IDS { first_id | chosen } else { chosen };
+        if id >> ID_BITS != prefix as u32 || id % OWN_IDS == 0 {
+            return Err(P4InfoError::InvalidId { id: chosen, name: (*name).to_owned(), prefix: prefix as u32 });
         }
         if !taken.insert(id) {
-            return Err(format!("@id({chosen:#x}) of {name} is already used by another object of its kind"));
+            return Err(P4InfoError::UsedId { id: chosen, name: (*name).to_owned() });
         }
         ids.insert((*name).to_owned(), id);
     }
     for (name, _) in wanted.iter().filter(|(_, chosen)| chosen.is_none()) {
         let first = hash(name);
-        let free =
-            (0..own).map(|step| prefix << ID_BITS | (first.wrapping_add(step) % own)).find(|id| !taken.contains(id));
-        let id = free.ok_or("the program has too many names")?;
+        let mut others = (0..OWN_IDS).map(|step| first_id | (first.wrapping_add(step) % OWN_IDS));
+        let id = others.find(|id| !taken.contains(id)).ok_or(P4InfoError::TooManyNames)?;
         taken.insert(id);
         ids.insert((*name).to_owned(), id);
     }
@@ -267,15 +298,14 @@ impl<'p> Maker<'p> {
 /// Makes the p4info of a compiled program.
 ///
 /// # Errors
-/// Fails if ids that the program has chosen do not fit, or if two tables have the same name, as happens with two
-/// instances of a control with an absolute `@name`.
+/// Fails if ids that the program has chosen do not fit, or if two tables have the same name.
 pub fn p4info(
     program: &Program,
     switch: &Switch<'_>,
     compiled: &ir::Program,
     description: &Description,
     title: &str,
-) -> Result<P4Info, String> {
+) -> Result<P4Info, P4InfoError> {
     let externs: HashMap<usize, Extern<'_>> =
         switch.externs().into_iter().map(|(instance, name, object)| (object, Extern { instance, name })).collect();
     let headers = program.types.structs.iter().filter(|info| info.kind == StructKind::Header);
@@ -285,8 +315,7 @@ pub fn p4info(
         let Some(control) = switch.unit(table.owner.0).and_then(|unit| unit.control()) else { continue };
         let tree = &program.controls[control].tables[table.owner.1];
         if wanted.entry(Prefix::Table).or_default().insert(&table.path, tree.naming.id).is_some() {
-            let path = &table.path;
-            return Err(format!("two tables have the control-plane name '{path}': give one of them another @name"));
+            return Err(P4InfoError::SameName(table.path.to_string()));
         }
         for (action, listed) in described.actions.iter().zip(&tree.actions) {
             let id = program.action(control, &listed.action).and_then(|function| function.annotations.id);

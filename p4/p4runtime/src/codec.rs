@@ -74,7 +74,8 @@ fn check_size(shape: &'static Shape, message: &[u8], most_bytes: usize) -> Resul
         return Ok(());
     }
     Err(Status::resource_exhausted(format!(
-        "the message of {} bytes would take {size} bytes of memory, and the limit is {most_bytes}: send smaller batches",
+        "the message of {} bytes would take {size} bytes of memory, and the limit is {most_bytes}: send smaller \
+         batches",
         message.len()
     )))
 }

@@ -1,7 +1,8 @@
 //! P4Runtime: the protocol by which controllers change a running P4 program.
 //!
 //! * [`message`]: messages between controllers and devices, and [`info`]: p4info, which describes the objects of a
-//!   program. The build script generates both from `proto/`. [`text`] writes p4info as text, and `compare` compares two.
+//!   program. The build script generates both from `proto/`. [`text`] writes p4info as text, and `compare` compares
+//!   two.
 //! * `shape`: the fields of any message in its encoded form.
 //! * [`device`]: the interface that a device implements for the service.
 //! * [`server`]: the gRPC server with its limits. `codec` refuses messages that would take too much memory, `service`
@@ -27,5 +28,5 @@ mod stream;
 pub mod text;
 
 pub use generated::p4::v1 as message;
-pub use prost::Message;
+pub use prost::{DecodeError, Message};
 pub use tonic::{Code, Status};

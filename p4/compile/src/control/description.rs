@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use base64ct::{Base64, Encoding as _};
-use namehop_p4runtime::Message as _;
 use namehop_p4runtime::info::P4Info;
+use namehop_p4runtime::{DecodeError, Message as _};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use super::rows::Identity;
 use crate::ir::{self, Id, Shape};
@@ -105,13 +106,23 @@ pub struct DigestDescription {
     pub shape: Shape,
 }
 
+/// Why the p4info of a compiled program cannot be read.
+#[derive(Debug, Error)]
+pub enum DamagedP4Info {
+    /// It is not Base64.
+    #[error("its p4info is corrupt: {0}")]
+    Base64(#[from] base64ct::Error),
+    /// It is not a message.
+    #[error("its p4info is corrupt: {0}")]
+    Message(#[from] DecodeError),
+}
+
 impl Description {
     /// The objects that controllers can access through P4Runtime.
     ///
     /// # Errors
     /// Fails if the p4info is damaged.
-    pub fn p4info(&self) -> Result<P4Info, String> {
-        let bytes = Base64::decode_vec(&self.p4info).map_err(|error| format!("its p4info is corrupt: {error}"))?;
-        P4Info::decode(&*bytes).map_err(|error| format!("its p4info is corrupt: {error}"))
+    pub fn p4info(&self) -> Result<P4Info, DamagedP4Info> {
+        Ok(P4Info::decode(&*Base64::decode_vec(&self.p4info)?)?)
     }
 }

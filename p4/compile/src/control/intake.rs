@@ -1,5 +1,5 @@
-//! Reads the request lines of all clients of the control socket. The memory that they take is bounded, and a client that
-//! sends slowly does not keep others from their answers.
+//! Reads the request lines of all clients of the control socket. The memory that they take is bounded, and a client
+//! that sends slowly does not keep others from their answers.
 //!
 //! A request of at most [`MIDDLE_REQUEST`] bytes is read without a lock. Only one longer request is read at a time, and
 //! for a limited time. Only one request of more than [`SHORT_REQUEST`] bytes is answered at a time.

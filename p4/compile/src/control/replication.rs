@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use namehop_switch::Control as Switch;
+use thiserror::Error;
 
 /// Highest multicast group number that a program can use.
 pub const MOST_GROUP: u64 = 0xFFFF;
@@ -11,6 +12,20 @@ pub const MOST_GROUP: u64 = 0xFFFF;
 const SESSION_GROUPS: u64 = 1 << 32;
 /// Maximum number of members of all groups together, because each copy of a packet searches them.
 const MOST_MEMBERS: usize = 16_384;
+
+/// Why groups and sessions stay as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ReplicationError {
+    /// The number is not one of a multicast group.
+    #[error("{0} is not a multicast group: use 1 to {most}", most = MOST_GROUP)]
+    NotAGroup(u64),
+    /// The number is not one of a mirroring session.
+    #[error("{0} is not a mirroring session: use 0 to {max}", max = u32::MAX)]
+    NotASession(u64),
+    /// There is no room for the members.
+    #[error("groups and sessions have more than {most} members in total", most = MOST_MEMBERS)]
+    TooManyMembers,
+}
 
 /// A replication number and a port.
 pub type Member = (u64, u64);
@@ -50,27 +65,26 @@ pub struct Replication {
 }
 
 /// The internal group of a session.
-fn session_group(session: u64) -> Result<u64, String> {
-    let number =
-        u32::try_from(session).map_err(|_| format!("{session} is not a mirroring session: use 0 to {}", u32::MAX))?;
+fn session_group(session: u64) -> Result<u64, ReplicationError> {
+    let number = u32::try_from(session).map_err(|_| ReplicationError::NotASession(session))?;
     Ok(SESSION_GROUPS | u64::from(number))
 }
 
 impl Replication {
     /// Checks that there is room for `members` members, after `replaced` members are removed.
-    fn room(&self, members: usize, replaced: Option<usize>) -> Result<(), String> {
+    fn room(&self, members: usize, replaced: Option<usize>) -> Result<(), ReplicationError> {
         let sessions = self.sessions.values().map(|session| session.members.len());
         let all = self.groups.values().map(|group| group.members.len()).chain(sessions).sum::<usize>();
         if all + members > MOST_MEMBERS + replaced.unwrap_or_default() {
-            return Err(format!("groups and sessions have more than {MOST_MEMBERS} members in total"));
+            return Err(ReplicationError::TooManyMembers);
         }
         Ok(())
     }
 
     /// Sets the members of a group; without members, it is deleted.
-    pub fn group(&mut self, switch: &Switch, group: u64, new: Group) -> Result<(), String> {
+    pub fn group(&mut self, switch: &Switch, group: u64, new: Group) -> Result<(), ReplicationError> {
         if group == 0 || group > MOST_GROUP {
-            return Err(format!("{group} is not a multicast group: use 1 to {MOST_GROUP}"));
+            return Err(ReplicationError::NotAGroup(group));
         }
         self.room(new.members.len(), self.groups.get(&group).map(|group| group.members.len()))?;
         switch.each_engine(|engine| engine.group(group, &new.members));
@@ -82,7 +96,7 @@ impl Replication {
     }
 
     /// Sets the ports that copies of a session go to; without ports, there are no copies.
-    pub fn session(&mut self, switch: &Switch, session: u64, new: Session) -> Result<(), String> {
+    pub fn session(&mut self, switch: &Switch, session: u64, new: Session) -> Result<(), ReplicationError> {
         self.room(new.members.len(), self.sessions.get(&session).map(|session| session.members.len()))?;
         let group = session_group(session)?;
         switch.each_engine(|engine| {
@@ -101,7 +115,7 @@ impl Replication {
     }
 
     /// Sets the port or group that copies of a session go to; `None` for no copies.
-    pub fn mirror(&mut self, switch: &Switch, session: u64, mirror: Option<Mirror>) -> Result<(), String> {
+    pub fn mirror(&mut self, switch: &Switch, session: u64, mirror: Option<Mirror>) -> Result<(), ReplicationError> {
         let own_group = session_group(session)?;
         switch.each_engine(|engine| {
             engine.unmirror(session);
@@ -119,7 +133,7 @@ impl Replication {
     }
 
     /// Deletes all groups and sessions.
-    pub fn reset(&mut self, switch: &Switch) -> Result<(), String> {
+    pub fn reset(&mut self, switch: &Switch) -> Result<(), ReplicationError> {
         for group in self.groups.keys().copied().collect::<Vec<_>>() {
             self.group(switch, group, Group::default())?;
         }

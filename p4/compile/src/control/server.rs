@@ -154,7 +154,7 @@ impl Control {
         for (place, meter) in state.description.meters.iter().enumerate() {
             self.live.set_rates(place, 0..meter.size, None);
         }
-        self.replication().reset(&self.live.switch)
+        self.replication().reset(&self.live.switch).map_err(|error| error.to_string())
     }
 
     /// Answers a request line; any bytes are allowed.
@@ -211,7 +211,8 @@ impl Control {
             Request::Multicast { group, members } => {
                 let mut known = self.replication();
                 let metadata = known.groups.get(&group).map(|group| group.metadata.clone()).unwrap_or_default();
-                known.group(&self.live.switch, group, Group { members, metadata }).map(|()| Value::Null)
+                let done = known.group(&self.live.switch, group, Group { members, metadata });
+                done.map(|()| Value::Null).map_err(|error| error.to_string())
             }
             Request::Mirror { session, port, group, longest_bytes } => {
                 let mirror = match (port, group) {
@@ -220,7 +221,8 @@ impl Control {
                     (Some(target), None) => Some(Mirror { target, is_group: false, longest_bytes }),
                     (None, Some(target)) => Some(Mirror { target, is_group: true, longest_bytes }),
                 };
-                self.replication().mirror(&self.live.switch, session, mirror).map(|()| Value::Null)
+                let done = self.replication().mirror(&self.live.switch, session, mirror);
+                done.map(|()| Value::Null).map_err(|error| error.to_string())
             }
         }
     }

@@ -103,7 +103,7 @@ impl Running {
         } else {
             known.session(switch, key, Session { members: list, longest_bytes })
         };
-        done.map_err(Status::invalid_argument)
+        done.map_err(|error| Status::invalid_argument(error.to_string()))
     }
 
     pub(super) fn read_copies(&self, given: &PacketReplicationEngineEntry) -> Result<Parts<'_>, Status> {

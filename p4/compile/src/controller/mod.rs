@@ -29,6 +29,7 @@ use namehop_p4runtime::message::update::Type as UpdateType;
 use namehop_p4runtime::message::{DigestList, Entity, IdleTimeoutNotification, PacketIn, PacketOut};
 use namehop_switch::controller::Controller;
 
+use crate::control::description::DamagedP4Info;
 use crate::control::server::Control;
 use idle::Idle;
 use packets::Headers;
@@ -60,7 +61,7 @@ impl Running {
         control: Arc<Control>,
         program: Vec<u8>,
         port: Option<Arc<Controller>>,
-    ) -> Result<Running, String> {
+    ) -> Result<Running, DamagedP4Info> {
         let info = control.state().description.p4info()?;
         let headers = Headers::of(&info);
         Ok(Running { id, control, info, program, port, headers, reports: Mutex::default(), idle: Mutex::default() })

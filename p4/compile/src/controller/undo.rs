@@ -211,7 +211,10 @@ impl Running {
             Some(ReplicationKind::MulticastGroupEntry(group)) => {
                 let group = u64::from(group.multicast_group_id);
                 let kept = known.groups.get(&group).cloned().unwrap_or_default();
-                Box::new(move || self.control.replication().group(switch, group, kept).map_err(Status::internal))
+                Box::new(move || {
+                    let done = self.control.replication().group(switch, group, kept);
+                    done.map_err(|error| Status::internal(error.to_string()))
+                })
             }
             Some(ReplicationKind::CloneSessionEntry(session)) => {
                 let number = u64::from(session.session_id);
@@ -223,7 +226,7 @@ impl Running {
                         Some(_) => known.mirror(switch, number, mirror),
                         None => known.session(switch, number, session),
                     };
-                    done.map_err(Status::internal)
+                    done.map_err(|error| Status::internal(error.to_string()))
                 })
             }
             None => Box::new(|| Ok(())),
