@@ -6,7 +6,7 @@ use namehop_packet::{BufferPool, PacketBuffer};
 
 #[test]
 fn a_link_in_memory_is_bounded_and_gives_back_what_it_holds() {
-    let environment = Eal::start(mempool_bytes(4095, 511), Devices::None).expect("DPDK starts");
+    let environment = Eal::start(mempool_bytes(4095, 511), Devices::None).unwrap_or_else(|error| panic!("{error}"));
     let pool = BufferPool::new(4095, 511);
     use_mempools(&pool, environment).expect("memory for mempools");
     let (mut left, mut right) = MemoryPort::pair(environment, 100).expect("rings");

@@ -9,7 +9,7 @@ use namehop_packet::{BufferPool, testing};
 const EAL_BYTES: usize = 96 << 20;
 
 fn environment() -> &'static Eal {
-    Eal::start(EAL_BYTES, Devices::None).expect("DPDK starts")
+    Eal::start(EAL_BYTES, Devices::None).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn mempools(small: usize, large: usize) -> BufferPool {

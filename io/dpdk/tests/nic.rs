@@ -10,7 +10,7 @@ use namehop_packet::{BufferPool, PortQueue};
 /// DPDK's null driver, which receives an endless stream of empty frames and supports no rules.
 #[test]
 fn a_driver_that_cannot_steer_says_so_and_works_as_before() {
-    let environment = Eal::start(mempool_bytes(4095, 511), Devices::None).expect("DPDK starts");
+    let environment = Eal::start(mempool_bytes(4095, 511), Devices::None).unwrap_or_else(|error| panic!("{error}"));
     let pool = BufferPool::new(4095, 511);
     use_mempools(&pool, environment).expect("memory for mempools");
     for (queues, name) in [(2, "net_null0"), (1, "net_null1")] {
