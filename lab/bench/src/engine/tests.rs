@@ -19,7 +19,7 @@ const BUFFERS_OF_ALL_TESTS_BYTES: usize = 256 << 20;
 
 /// Creates a measurement of such loads.
 pub(super) fn bench(parameters: &EngineParameters) -> EngineBench {
-    Eal::start(BUFFERS_OF_ALL_TESTS_BYTES, Devices::None).expect("memory for packets");
+    Eal::start(BUFFERS_OF_ALL_TESTS_BYTES, Devices::None).unwrap_or_else(|error| panic!("{error}"));
     EngineBench::new(parameters, &|_| ()).expect("a small FIB")
 }
 
