@@ -178,14 +178,17 @@ impl NicPort {
             return Ok(());
         }
         let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
-        groups.retain(|joined| *joined != group);
+        let mut wanted = groups.clone();
+        wanted.retain(|joined| *joined != group);
         if join {
-            groups.push(group);
+            wanted.push(group);
         }
-        let count = u32::try_from(groups.len()).unwrap_or(u32::MAX);
-        // SAFETY: the port is open, and `groups` holds `count` addresses.
-        let result = unsafe { (self.card.shim.nic_set_groups)(self.card.number, groups.as_ptr(), count) };
-        DpdkError::check(result, || "set multicast groups of a network card".to_owned()).map(drop)
+        let count = u32::try_from(wanted.len()).unwrap_or(u32::MAX);
+        // SAFETY: the port is open, and `wanted` holds `count` addresses.
+        let result = unsafe { (self.card.shim.nic_set_groups)(self.card.number, wanted.as_ptr(), count) };
+        DpdkError::check(result, || "set multicast groups of a network card".to_owned())?;
+        *groups = wanted;
+        Ok(())
     }
 
     /// Receives all multicast groups from now on.
@@ -193,10 +196,11 @@ impl NicPort {
     /// # Errors
     /// Fails if the card does not support it.
     pub fn join_all(&self) -> Result<(), DpdkError> {
-        self.has_all_groups.store(true, Ordering::Relaxed);
         // SAFETY: the port is open.
         let result = unsafe { (self.card.shim.nic_receive_all_groups)(self.card.number) };
-        DpdkError::check(result, || "receive all multicast groups on a network card".to_owned()).map(drop)
+        DpdkError::check(result, || "receive all multicast groups on a network card".to_owned())?;
+        self.has_all_groups.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Receives frames for all hardware addresses from now on.
