@@ -235,7 +235,11 @@ impl XdpQueue {
             waiting = left;
         }
         self.is_waiting = waiting > 0 && self.rings.sending.must_wake();
-        if self.is_waiting { self.backoff.fail() } else { self.backoff.reset() }
+    }
+
+    /// Pauses before the next attempt if the last one left frames behind: in the ring, or outside if the ring is full.
+    fn note_attempt(&mut self, is_full: bool) {
+        if self.is_waiting || is_full { self.backoff.fail() } else { self.backoff.reset() }
     }
 }
 
@@ -243,6 +247,7 @@ impl PortQueue for XdpQueue {
     fn receive(&mut self, frames: &mut Vec<PacketBuffer>) {
         if self.is_waiting && !self.backoff.is_pausing() {
             self.wake_sender();
+            self.note_attempt(false);
         }
         let count = self.rings.received.available().min(BURST);
         if count == 0 {
@@ -306,9 +311,7 @@ impl PortQueue for XdpQueue {
             self.shared.losses.send_failed.add(lost);
         }
         self.wake_sender();
-        if !frames.is_empty() {
-            self.backoff.fail();
-        }
+        self.note_attempt(!frames.is_empty());
     }
 
     fn retry_pause(&self) -> Duration {
