@@ -23,7 +23,7 @@ set -eu
 mount --make-rprivate /
 mount -t tmpfs -o mode=755 root "$1"
 cd "$1"
-mkdir -p usr etc/systemd/system proc sys dev run tmp var/log var/tmp var/lib home root opt/namehop/bin .old
+mkdir -p usr etc/systemd/system proc sys dev run tmp var/log var/tmp var/lib home root opt/namehop/bin opt/namehop/lib/namehop .old
 mount --bind /usr usr
 mount -o remount,bind,ro usr
 for link in bin sbin lib lib32 lib64; do [ ! -L /$link ] || cp -P /$link $link; done
@@ -31,6 +31,9 @@ cp /etc/ld.so.cache etc/
 cp -rP /etc/alternatives etc/ 2>/dev/null || true
 touch opt/namehop/bin/namehop
 mount --bind "$2" opt/namehop/bin/namehop
+shim=libnamehop_dpdk.so
+touch opt/namehop/lib/namehop/$shim
+mount --bind "$(dirname "$2")/$shim" opt/namehop/lib/namehop/$shim
 printf 'root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n' > etc/passwd
 printf 'root:x:0:\nnogroup:x:65534:\n' > etc/group
 : > etc/machine-id
