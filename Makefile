@@ -23,7 +23,8 @@ SYSTEM_TEST = NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PA
 # clippy in place of the compiler, for this project's crates: one build of the tests also runs the lints. cargo clippy sets the same
 # variables.
 LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
-PACKET_COST = cargo run --quiet --release --locked --package namehop-bench --example packet_cost --
+PACKET_COST = cargo build --release --locked --package namehop-bench --example naive_cost && \
+	cargo run --quiet --release --locked --package namehop-bench --example packet_cost --
 
 .PHONY: help setup setup-test setup-cost setup-nic setup-deb setup-ports nic-test build ports release run try test check style unit-test model-test system-test attack-test link-test fuzz ebpf-test path-table openapi soak results cost-test
 .PHONY: cost-record install uninstall deb deb-test clean

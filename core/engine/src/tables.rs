@@ -103,7 +103,7 @@ impl Tables<'_> {
         lookup.found.exact().and_then(|entry| self.core.pcct.find_slot(entry, EXACT)).map(PitEntry)
     }
 
-    /// Returns the PIT entry of a name, whatever else the table has under it. `hashes` must be the hashes of the name.
+    /// Returns the PIT entry of a name. `hashes` must be the hashes of the name.
     #[inline(always)]
     pub fn find_pending(&self, name: NameRef<'_>, hashes: &PrefixHashes) -> Option<PitEntry> {
         let entry = self.core.pcct.find_name(hashes.full(), name.value())?;
@@ -217,7 +217,11 @@ impl Tables<'_> {
         data: &'d NewData<'d>,
         now: Timestamp,
     ) -> ControlFlow<Stored, Candidate<'d>> {
-        self.core.pcct.offer_data(pit.0.entry, data, now)
+        let candidate = self.core.pcct.candidate(pit.0.entry, data, now);
+        match self.core.pcct.offer_candidate(&candidate) {
+            ControlFlow::Continue(()) => ControlFlow::Continue(candidate),
+            ControlFlow::Break(stored) => ControlFlow::Break(stored),
+        }
     }
 
     /// Returns whether the cache policy decides on the admission of this Data; otherwise it is admitted.

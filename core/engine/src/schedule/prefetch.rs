@@ -141,7 +141,7 @@ impl BurstState {
 
     /// For orders that look at few packets together: prefetches the entries that will lose their Data to this group, so
     /// that they are cached when their own buckets are prefetched. No bucket leads to these entries.
-    #[inline]
+    #[inline(always)]
     pub fn prefetch_replaced(&self, engine: &Engine, group: Group, forecast: &mut Forecast) {
         for (parsed, guess) in self.parsed[group.positions()].iter().zip(&self.guesses[group.places()]) {
             if parsed.kind == ParsedKind::Data

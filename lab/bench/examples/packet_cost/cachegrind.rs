@@ -1,4 +1,4 @@
-//! Runs this program in cachegrind, and reads its counts.
+//! Runs a load in cachegrind, and reads its counts.
 
 use std::env;
 use std::fs;
@@ -7,6 +7,7 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 
 use crate::Failure;
+use crate::load::Load;
 
 /// Simulated caches, the same on every host. The last level is as large as a core's private cache, so its misses are
 /// the lines that a packet fetches from the shared cache or memory. The simulation ignores prefetching: a prefetched
@@ -65,23 +66,25 @@ pub struct Run {
 }
 
 impl Run {
-    /// Runs the first `parts` parts of a load.
-    pub fn of(load: &str, parts: usize) -> Result<Run, Failure> {
+    /// Runs the first `parts` parts of a load, in the program that handles it.
+    pub fn of(load: Load, parts: usize) -> Result<Run, Failure> {
+        let this = env::current_exe()?;
+        let program = if load.is_naive() { this.with_file_name("naive_cost") } else { this };
         let file = tempfile::NamedTempFile::new()?;
         let mut command = Command::new("valgrind");
         command
             .args(["--tool=cachegrind", "--cache-sim=yes", "--quiet"])
             .args(CACHES)
             .arg(format!("--cachegrind-out-file={}", file.path().display()))
-            .arg(env::current_exe()?)
-            .args(["run", load, &parts.to_string()])
+            .arg(program)
+            .args(["run", load.name(), &parts.to_string()])
             // The environment is on the stack and shifts the addresses after it.
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin");
         let output = command.output().map_err(|error| format!("valgrind: {error}; 'make cost-test' installs it"))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("part {parts} of {load} failed: {}", said.trim()).into());
+            return Err(format!("part {parts} of {} failed: {}", load.name(), said.trim()).into());
         }
         let counts = Counts::parse(&fs::read_to_string(file.path())?).ok_or("cachegrind wrote no summary")?;
         Ok(Run { counts, output: String::from_utf8_lossy(&output.stdout).trim().to_owned() })

@@ -14,7 +14,6 @@ use namehop_engine::{CsConfig, Engine, EngineConfig};
 use namehop_face::link_service::Reassembler;
 use namehop_face::{FaceFlags, FaceParams, FaceTable, FaceUri, LinkService};
 use namehop_hash::HashKey;
-use namehop_orders::{Order, PathKind, ScheduleKind};
 use namehop_packet::{
     BufferPool, FaceId, Incoming, IncomingBurst, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp,
 };
@@ -108,11 +107,9 @@ impl Load {
         }
     }
 
-    fn schedule(self) -> ScheduleKind {
-        match self {
-            Load::Naive | Load::NaiveUncached => ScheduleKind::Naive,
-            Load::Burst | Load::BurstDefault | Load::BurstUncached | Load::BurstFrames => ScheduleKind::Burst,
-        }
+    /// True if another order of the engine's steps handles the load than the router's.
+    pub fn is_naive(self) -> bool {
+        matches!(self, Load::Naive | Load::NaiveUncached)
     }
 
     fn policy(self) -> PolicyKind {
@@ -127,9 +124,15 @@ impl Load {
         !matches!(self, Load::NaiveUncached | Load::BurstUncached)
     }
 
-    /// Runs the first `parts` parts of the load.
-    pub fn run(self, parts: usize) -> Result<(), Failure> {
-        Rig::new(self)?.run(self.kinds(), parts)
+    /// Runs the first `parts` parts of the load with this name. `process` handles the bursts, with the contract of
+    /// [`Engine::process`].
+    pub fn run(name: &str, parts: &str, process: impl Process) -> Result<(), Failure> {
+        let load = Load::ALL.into_iter().find(|load| load.name() == name).ok_or("there is no such load")?;
+        Rig::new(load, process)?.run(load.kinds(), parts.parse()?)?;
+        println!("{}", namehop_hash::Lanes::best());
+        // Exits without freeing memory: that takes time in proportion to the packets left, and is no part of their
+        // cost.
+        std::process::exit(0)
     }
 }
 
@@ -146,12 +149,17 @@ enum Side {
     Upstream = 1,
 }
 
+/// A way to handle bursts.
+pub trait Process: FnMut(&mut Engine, Timestamp, &mut Vec<Incoming>, &mut Vec<Outgoing>) {}
+
+impl<P: FnMut(&mut Engine, Timestamp, &mut Vec<Incoming>, &mut Vec<Outgoing>)> Process for P {}
+
 /// An engine between two faces, and its traffic.
-struct Rig {
+struct Rig<P> {
     workload: Workload,
     pool: BufferPool,
     engine: Engine,
-    order: Order,
+    process: P,
     faces: [FaceId; 2],
     links: Option<[LinkService; 2]>,
     /// True if the cache policy rejects Data requested only once.
@@ -171,8 +179,8 @@ struct Rig {
     sent: Vec<Packet>,
 }
 
-impl Rig {
-    fn new(load: Load) -> Result<Self, Failure> {
+impl<P: Process> Rig<P> {
+    fn new(load: Load, process: P) -> Result<Self, Failure> {
         let workload = Workload::new(WorkloadParameters { prefixes: FIB_PREFIXES, ..WorkloadParameters::default() })?;
         let pool = BufferPool::new(4 * PACKETS, 1);
         let table = FaceTable::new();
@@ -212,7 +220,7 @@ impl Rig {
             workload,
             pool,
             engine,
-            order: Order::new(load.schedule(), PathKind::Whole),
+            process,
             faces: ids,
             links,
             refuses: load == Load::BurstDefault,
@@ -329,7 +337,7 @@ impl Rig {
                     }
                 }
             }
-            self.order.process(&mut self.engine, self.now, self.burst.in_order(), &mut self.out);
+            (self.process)(&mut self.engine, self.now, self.burst.in_order(), &mut self.out);
             for packet in self.out.drain(..) {
                 match &mut self.links {
                     None => self.sent.push(Packet { buffer: packet.buffer, token: packet.fields.pit_token }),

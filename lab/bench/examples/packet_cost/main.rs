@@ -6,6 +6,9 @@
 //! cachegrind: once with a fixed load up to some point, and once up to a later point. The difference is the cost of the
 //! packets in between, without the preparation.
 //!
+//! This program handles bursts as a router does and contains no other order of the engine's steps, because the compiler
+//! would inline less of the router's. The loads without prefetching run in a program of their own, `naive_cost`.
+//!
 //! | file | what |
 //! |---|---|
 //! | `load` | the fixed load: the order of packets |
@@ -27,6 +30,7 @@ use std::{env, fs, thread};
 
 use cachegrind::{Counts, Run};
 use load::{Load, PACKETS};
+use namehop_engine::Engine;
 use record::{Build, Record};
 
 /// File with the recorded costs.
@@ -38,7 +42,7 @@ type Failure = Box<dyn Error + Send + Sync>;
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["run", load, parts] => run(load, parts),
+        ["run", load, parts] => Load::run(load, parts, Engine::process),
         ["test"] => compare(),
         ["record"] => measure().and_then(|record| Ok(fs::write(RECORD, record.to_string())?)),
         _ => Err(USAGE.into()),
@@ -50,15 +54,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Runs the first parts of a load; called in cachegrind.
-fn run(load: &str, parts: &str) -> Result<(), Failure> {
-    let load = Load::ALL.into_iter().find(|known| known.name() == load).ok_or(USAGE)?;
-    load.run(parts.parse()?)?;
-    println!("{}", namehop_hash::Lanes::best());
-    // Exits without freeing memory: that takes time in proportion to the packets left, and is no part of their cost.
-    std::process::exit(0)
 }
 
 fn compare() -> Result<(), Failure> {
@@ -101,8 +96,8 @@ fn costs(load: Load) -> Result<(BTreeMap<String, Counts>, String), Failure> {
     let mut costs = BTreeMap::new();
     for (index, kind) in load.kinds().iter().enumerate() {
         // Each kind has two parts: making the packets, and handling them.
-        let before = Run::of(load.name(), 2 * index + 1)?;
-        let after = Run::of(load.name(), 2 * index + 2)?;
+        let before = Run::of(load, 2 * index + 1)?;
+        let after = Run::of(load, 2 * index + 2)?;
         costs.insert(kind.name().to_owned(), after.counts.per_packet_since(&before.counts, PACKETS as f64));
         lanes = after.output;
     }
