@@ -20,6 +20,33 @@
 //! | [`second_tier`] | interface of a second tier of the Content Store, which a disk implements |
 //! | `scope` | scope prefixes: `/localhost`, `/localhop` |
 //! | [`counters`] | packet counters, with drops by reason |
+//!
+//! ```
+//! use namehop_engine::fib::FibWriter;
+//! use namehop_engine::strategy::StrategyInstance;
+//! use namehop_engine::{Engine, EngineConfig};
+//! use namehop_hash::HashKey;
+//! use namehop_packet::{BufferPool, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, PacketKind, Timestamp};
+//! use namehop_wire::{InterestBuilder, Name};
+//!
+//! let (key, pool) = (HashKey::random(), BufferPool::new(100, 100));
+//! let mut fib = FibWriter::new(key, StrategyInstance::default())?;
+//! let mut engine = Engine::new(EngineConfig::default(), fib.reader(), pool.clone(), key)?;
+//! for id in [FaceId(256), FaceId(300)] {
+//!     let (scope, link_type) = (FaceScope::NonLocal, LinkType::PointToPoint);
+//!     engine.set_face(FaceInfo { id, scope, link_type, is_up: true });
+//! }
+//! fib.add_nexthop("/example".parse::<Name>()?.as_ref(), FaceId(300), 10)?;
+//!
+//! // An Interest from face 256 goes to the next hop.
+//! let interest = InterestBuilder::new("/example/a".parse::<Name>()?).build()?;
+//! let buffer = pool.copy_of(&interest).expect("the pool has buffers");
+//! let mut burst = vec![Incoming { face: FaceId(256), buffer, fields: LinkFields::default() }];
+//! let mut sent = Vec::new();
+//! engine.process(Timestamp(0), &mut burst, &mut sent);
+//! assert_eq!((sent[0].kind, sent[0].face), (PacketKind::Interest, FaceId(300)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod counters;
 pub mod dead_nonce_list;

@@ -21,6 +21,15 @@
 //! Pools can be used from every thread. A thread is registered with DPDK when it first takes a buffer; it then has its
 //! own cache in each pool. Threads without a cache use the shared ring of the pool, which is slower but equally safe.
 //! The queues of a port belong to one thread at a time.
+//!
+//! ```
+//! use namehop_dpdk::interface::Interface;
+//!
+//! let interface = Interface::query("lo")?;
+//! println!("{interface:?}");
+//! assert!(Interface::query("no-such-if").is_err());
+//! # Ok::<(), namehop_dpdk::DpdkError>(())
+//! ```
 
 mod backoff;
 pub mod eal;

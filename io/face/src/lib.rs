@@ -11,6 +11,7 @@
 //! * [`latency`]: time that packets stay in the router.
 //! * [`wait_watch`]: time that frames wait in receive queues.
 //! * [`log_limit`]: rate limit for log lines that other hosts can cause.
+//!
 //! ```
 //! use namehop_face::FaceUri;
 //!

@@ -19,6 +19,7 @@
 //! | [`progress`] | progress reports of long measurements |
 //!
 //! Measurements run on the calling thread unless stated otherwise. Other load on the host distorts the figures.
+//!
 //! ```
 //! use namehop_bench::workload::{Workload, WorkloadParameters};
 //!

@@ -14,12 +14,13 @@
 //!
 //! All functions are total: input without meaning gives 0, infinity or NaN, as floating-point division does, never a
 //! panic.
+//!
 //! ```
-//! use namehop_model::throughput::{Bottleneck, Computer, Cost};
+//! use namehop_model::throughput::{Bottleneck, Cost, Host};
 //!
 //! // Two cores of 3 GHz and 20 GB/s; a packet takes 1,500 cycles and 1,000 bytes.
-//! let computer = Computer { cores: 2, hz: 3e9, memory_bytes_per_second: 20e9 };
-//! let bound = computer.bound(&Cost { cycles: 1500.0, bytes: 1000.0 });
+//! let host = Host { cores: 2, hz: 3e9, memory_bytes_per_second: 20e9 };
+//! let bound = host.bound(&Cost { cycles: 1500.0, bytes: 1000.0 });
 //! assert_eq!((bound.rate(), bound.bottleneck()), (4e6, Bottleneck::Computation));
 //! ```
 #![forbid(unsafe_code)]

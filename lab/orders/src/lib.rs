@@ -23,6 +23,25 @@
 //! | `path` | what differs between paths; the router's path |
 //! | `stripped` | the stripped path |
 //! | `clock` | a clock for the blocks of the stripped path |
+//!
+//! ```
+//! use namehop_engine::fib::FibWriter;
+//! use namehop_engine::strategy::StrategyInstance;
+//! use namehop_engine::{Engine, EngineConfig};
+//! use namehop_hash::HashKey;
+//! use namehop_orders::{Order, PathKind, ScheduleKind};
+//! use namehop_packet::{BufferPool, Timestamp};
+//!
+//! let key = HashKey::random();
+//! let fib = FibWriter::new(key, StrategyInstance::default())?;
+//! let mut engine = Engine::new(EngineConfig::default(), fib.reader(), BufferPool::new(100, 100), key)?;
+//! // Handles the bursts of the same engine in two orders.
+//! for kind in [ScheduleKind::Naive, "speculative".parse()?] {
+//!     let (mut burst, mut sent) = (Vec::new(), Vec::new());
+//!     Order::new(kind, PathKind::Whole).process(&mut engine, Timestamp(0), &mut burst, &mut sent);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod arrangement;

@@ -14,6 +14,7 @@
 //! High-speed NDN Forwarding Engine on a Commercial Off-the-shelf Computer" (thesis, Osaka University 2019); Shi,
 //! Pesavento and Benmohamed, "NDN-DPDK: NDN Forwarding at 100 Gbps on Commodity Hardware" (ICN 2020); "Compiler Based
 //! Optimization For Software Packet Processing" (APSys 2017).
+//!
 //! ```
 //! use namehop_reproduce::{Context, Instruments, Settings};
 //!

@@ -9,6 +9,7 @@
 //! | [`optimum`] | the upper bound of all policies |
 //!
 //! Names are represented by 64-bit hashes. The load generator defines the workloads (`namehop_traffic::workload`).
+//!
 //! ```
 //! use namehop_simulate::store::store;
 //! use namehop_store::PolicyKind;

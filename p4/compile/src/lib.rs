@@ -8,6 +8,12 @@
 //! runtime in C (folder `runtime`). They are tested in a separate process (`run`), measured (`bench`), or run on
 //! ports (`serve`) and controlled (`control`), also by P4Runtime (`controller`). The standard include files are built
 //! in (`prelude`).
+//!
+//! ```
+//! let checked = namehop_p4::check_text("const bit<8> WIDTH = missing;")?;
+//! assert!(checked.errors > 0);
+//! # Ok::<(), std::io::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod bench;

@@ -7,6 +7,15 @@
 //! * [`device`]: the interface that a device implements for the service.
 //! * [`server`]: the gRPC server with its limits. `codec` refuses messages that would take too much memory, `service`
 //!   answers unary requests, `stream` answers streams, and `arbitration` decides which controllers may make changes.
+//!
+//! ```
+//! use namehop_p4runtime::Message;
+//! use namehop_p4runtime::message::{Uint128, WriteRequest};
+//!
+//! let request = WriteRequest { device_id: 1, election_id: Some(Uint128 { high: 0, low: 7 }), ..Default::default() };
+//! assert_eq!(WriteRequest::decode(request.encode_to_vec().as_slice())?, request);
+//! # Ok::<(), namehop_p4runtime::DecodeError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod arbitration;

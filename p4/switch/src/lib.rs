@@ -7,6 +7,16 @@
 //! * [`Switch`]: all of these together, with their counters.
 //!
 //! Only [`program`] and [`cells`] contain `unsafe` code: they call C.
+//!
+//! ```
+//! use namehop_switch::batch_model::{Processing, cheapest};
+//!
+//! // Large batches hide the latency of memory.
+//! let processing = Processing { necessary: 100.0, fetch: 300.0, others: 4.0, ..Processing::default() };
+//! let cycles = |batch| processing.cycles(batch);
+//! assert!(cycles(16) < cycles(1));
+//! assert_eq!(cheapest(&[1, 16], cycles), Some(16));
+//! ```
 
 pub mod batch_model;
 mod batches;

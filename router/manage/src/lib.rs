@@ -12,6 +12,7 @@
 //! * [`requests`]: requests of users and programs, as parameters of commands.
 //! * [`views`]: the state of a router as JSON.
 //! * [`testing`]: a router in memory, for tests of the server.
+//!
 //! ```
 //! use namehop_manage::nfd::ControlParameters;
 //!

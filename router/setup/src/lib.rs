@@ -4,6 +4,7 @@
 //! The crate reads and writes only files below `/proc`, `/sys` and `/etc`, and depends on neither the router nor DPDK.
 //! Tests use a simulated tree of such files. Every change is a numbered step of a plan, and each step first records the
 //! previous state in a file ([`StateFile`]).
+//!
 //! ```
 //! use namehop_setup::System;
 //! use namehop_setup::detect::Machine;

@@ -3,6 +3,7 @@
 //! This crate is the client side of NDN. It depends on packets (`namehop-wire`), on the sockets of forwarders and, for
 //! the load generator, on ports with links to them, but not on the internals of any forwarder. It works with any
 //! forwarder that speaks NDN packet format v0.3, NDNLPv2 and the NFD management protocol.
+//!
 //! ```
 //! use namehop_traffic::endpoint::{Answer, Endpoint};
 //! use namehop_wire::security::DigestSigner;

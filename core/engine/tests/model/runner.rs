@@ -66,7 +66,7 @@ impl Runner {
         Runner::with(scenario, division, Box::new(Engine::process))
     }
 
-    /// Prepares a scenario for engines whose bursts `process` handles.
+    /// Prepares a scenario. `process` handles the bursts of its engines.
     pub fn with(scenario: &Scenario, division: Division, process: Process) -> Self {
         let settings = Settings {
             dead_nonce_lifetime_ms: DEAD_NONCE_LIFETIME_MS,

@@ -37,7 +37,7 @@ pub(super) enum LinkHeaders {
 }
 
 impl LinkHeaders {
-    /// The headers expected by an engine whose bursts this order handles.
+    /// The headers expected by an engine if this order handles its bursts.
     pub(super) fn of(order: &Order) -> Self {
         if order.is_stripped() { LinkHeaders::Absent } else { LinkHeaders::Token }
     }

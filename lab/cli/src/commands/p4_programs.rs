@@ -16,7 +16,7 @@ impl ProgramMeasurements for CompiledPrograms {
         let path = programs::beside(programs::P4);
         let output = Command::new(&path).args(["bench", program, "--json", "--entries", &entries.to_string()]).output();
         let output = output.map_err(|error| programs::explain(&path, &error))?;
-        // A program whose requirements are not installed is in the list, too, and makes the command fail.
+        // A program with missing requirements is in the list, too, and makes the command fail.
         let listed: Option<Value> =
             serde_json::from_slice::<Vec<Value>>(&output.stdout).ok().and_then(|mut all| all.pop());
         match listed {

@@ -73,7 +73,7 @@ impl Var {
     pub const OF_PACKET: [Var; 3] = [Var::HEADERS, Var::METADATA, Var::STANDARD];
 }
 
-/// A list whose elements are numbered by `I`, from 0.
+/// A list with elements numbered by `I`, from 0.
 #[derive(Clone, Debug)]
 pub struct IndexVec<I, T> {
     items: Vec<T>,

@@ -59,8 +59,8 @@ impl Service {
     }
 }
 
-/// Returns the lines of a unit and of its drop-in files, in the order in which systemd reads them: by file name, whatever
-/// their folders. Of files of the same name, only the one in the folder of the highest precedence is read.
+/// Returns the lines of a unit and of its drop-in files, in the order in which systemd reads them: by file name over
+/// all folders. Of files of the same name, only the one in the folder of the highest precedence is read.
 fn settings(system: &System, unit: &str) -> Vec<String> {
     let mut drop_ins = BTreeMap::new();
     for folder in UNITS.iter().rev() {
