@@ -172,8 +172,8 @@ impl Tables<'_> {
     }
 }
 
-/// Content Store. The parts of an insertion, from [`offer`](Tables::offer) to [`insert`](Tables::insert), are those of
-/// the router.
+/// Content Store. The router inserts Data in the same parts, from [`offer`](Tables::offer) to
+/// [`insert`](Tables::insert).
 impl Tables<'_> {
     /// Has the cache policy record a request for a name, whether cached Data will answer it or not.
     #[inline(always)]

@@ -32,7 +32,7 @@
 //! ```
 //! use namehop_store::{Arrival, CachePolicy, Parameters, Policy, PolicyKind};
 //!
-//! // Two slots, 0 and 1, hold Data whose names have the hashes 100 and 101.
+//! // Slots 0 and 1 hold Data. The hashes of its names are 100 and 101.
 //! let mut policy = Policy::of(PolicyKind::Lru, &Parameters::new(2, 2))?;
 //! for slot in [0, 1] {
 //!     let arrival = Arrival::fresh(100 + u64::from(slot));

@@ -1,6 +1,5 @@
 //! All orders of the engine's steps: on the router's path they send the same bytes, and so does the engine's own
-//! schedule; on the stripped path packets go there and back. Packets and the reference model are those of the engine's
-//! tests.
+//! schedule; on the stripped path packets go there and back. The engine's tests provide packets and reference model.
 
 mod floods;
 #[path = "../../../../core/engine/tests/model/mod.rs"]

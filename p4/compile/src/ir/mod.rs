@@ -12,7 +12,7 @@
 //! Lowering and every pass keep these rules, and the passes behind them and the emitter rely on them. `verify` checks
 //! them after each pass, in debug builds and in tests.
 //!
-//! * **Variables.** Every variable is declared in `Program::variables`; the first three are those of a packet. A
+//! * **Variables.** Every variable is declared in `Program::variables`; the first three belong to a packet. A
 //!   place starts with the declared type of its variable. Each step leads to a part of the type before it, and the
 //!   place has the type of the last part.
 //! * **Types.** Assigned values, operands, results, parts and indices are stored as their use requires: integers with
