@@ -12,8 +12,9 @@ import pytest
 from applications import serving
 from conftest import wait_until
 from next_hops import KNOWN_S, holds_with_a_second_next_hop, holds_without_another, is_up, ping
-from port_links import GROUP, Link, ip, needs_root, ports, start
+from port_links import Link, ip, is_connected, needs_root, ports, start
 from test_dead_paths import FAR, NEAR, Path
+from test_memif import memif
 
 pytestmark = needs_root
 
@@ -105,8 +106,9 @@ def test_an_interface(make_router, driver, fault):
             holds(near, face, second, cut, mend, BLOCKED_S if fault.startswith("peer") else KNOWN_S)
 
 
-def test_a_tap_interface(make_router):
-    """Sets the interface down. test_tap covers its removal: the router recreates it at once, but outside of any bridge."""
+@pytest.fixture
+def taps(make_router):
+    """Two routers whose TAP interfaces are ports of one bridge, and a second router beside them."""
     namespace = f"elt{os.getpid()}"
     ip("netns", "add", namespace)
     try:
@@ -116,18 +118,63 @@ def test_a_tap_interface(make_router):
         inside = ["ip", "netns", "exec", namespace]
         routers = []
         for end in (0, 1):
-            router = make_router(ports(end, f'[[port]]\nuri = "tap://ndn{end}"\nmulticast = true\n'), name=f"tap{end}", start=False)
+            port = f'[[port]]\nuri = "tap://ndn{end}"\naddresses = ["192.0.2.{1 + end}/24"]\n'
+            router = make_router(ports(end, port), name=f"tap{end}", start=False)
+            router.extra += f"[faces]\nblocked_timeout_s = {BLOCKED_S}\n"
             router.prefix = inside
             routers.append(router.start())
+            wait_until(lambda router=router: is_connected(router), what="the interface is up")
             ip("-n", namespace, "link", "set", f"ndn{end}", "master", "bridge")
-        near, far = routers
-        with second_router(make_router, inside) as good, serving(far, "/x"):
-            face = next(one["face_id"] for one in near.json("face", "list") if GROUP in one["remote_uri"])
-            second = near.json("face", "create", good.tcp_uri)["face_id"]
-            cut, mend = (lambda state=state: ip("-n", namespace, "link", "set", "ndn0", state) for state in ("down", "up"))
-            holds(near, face, second, cut, mend)
+        with second_router(make_router, inside) as good:
+            yield namespace, *routers, good
     finally:
         ip("netns", "delete", namespace)
+
+
+@pytest.mark.parametrize("fault", ["interface down", pytest.param("interface removed", marks=LONG), pytest.param("peer stopped", marks=LONG)])
+def test_a_tap_interface(taps, fault):
+    namespace, near, far, good = taps
+    second = near.json("face", "create", good.tcp_uri)["face_id"]
+
+    def create(router, end):
+        remote = f"udp4://192.0.2.{2 - end}:6363"
+        return router.json("face", "create", remote, "--local", f"tap://ndn{end}", "--persistency", "permanent")["face_id"]
+
+    def cut():
+        if fault == "peer stopped":
+            far.process.send_signal(signal.SIGSTOP)
+        elif fault == "interface removed":
+            # The near router makes its interface again at once, but outside of the bridge.
+            ip("-n", namespace, "link", "delete", "ndn0")
+        else:
+            ip("-n", namespace, "link", "set", "ndn0", "down")
+
+    def mend():
+        if fault == "peer stopped":
+            far.process.send_signal(signal.SIGCONT)
+        elif fault == "interface removed":
+            wait_until(lambda: is_connected(near), what="the interface is made again")
+            ip("-n", namespace, "link", "set", "ndn0", "master", "bridge")
+        else:
+            ip("-n", namespace, "link", "set", "ndn0", "up")
+
+    with serving(far, "/x"):
+        face = create(near, 0)
+        create(far, 1)
+        # The removal is two faults in turn: an interface that the kernel reports as gone, and a new one without a path.
+        known_s = {"interface down": KNOWN_S, "interface removed": KNOWN_S + BLOCKED_S, "peer stopped": BLOCKED_S}[fault]
+        holds(near, face, second, cut, mend, known_s)
+
+
+@LONG
+def test_a_memif_whose_peer_is_stopped(make_router, tmp_path):
+    near, far = (make_router(f"{ports(end)}[faces]\nblocked_timeout_s = {BLOCKED_S}\n", name=f"end{end}") for end in (0, 1))
+    with second_router(make_router, []) as good, serving(far, "/x"):
+        far.namehop("face", "create", memif(tmp_path), "--persistency", "permanent")
+        face = near.json("face", "create", memif(tmp_path, "client"), "--persistency", "permanent")["face_id"]
+        second = near.json("face", "create", good.tcp_uri)["face_id"]
+        stop, go_on = (lambda number=number: far.process.send_signal(number) for number in (signal.SIGSTOP, signal.SIGCONT))
+        holds(near, face, second, stop, go_on, BLOCKED_S)
 
 
 # Sockets.

@@ -26,7 +26,7 @@ use crate::memory_budget::Bounds;
 use crate::supervise::fault_point;
 
 /// Interval between checks of links: the longest time until a broken link is noticed.
-const CHECK_INTERVAL: Duration = Duration::from_millis(200);
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(super) type FaceReply = oneshot::Sender<Result<Arc<Face>, CreateError>>;
 
