@@ -17,7 +17,6 @@ FOLDERS = {"core": [], "io": ["core"], "router": ["core", "io"], "p4": ["core", 
 # Circular dependencies of modules that remain to be removed.
 CIRCLES = {
     ("core/engine", "engine pipelines schedule trace"),
-    ("router/manage", "metrics nfd readvertise server"),
 }
 
 

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use namehop_traffic::endpoint::Endpoint;
+use namehop_client::endpoint::Endpoint;
 use namehop_traffic::loadgen::process_tree;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

@@ -11,7 +11,7 @@ use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
-use namehop_manage::server::LatencyStatus;
+use namehop_client::nfd::LatencyStatus;
 use namehop_store::{PolicyChoice, PolicyKind};
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 use std::thread;
 
-use namehop_traffic::testing::Loopback;
+use namehop_client::testing::Loopback;
 use serde_json::Value;
 
 fn lab(arguments: &str) -> Output {

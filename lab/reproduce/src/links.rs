@@ -3,7 +3,7 @@
 use std::fs;
 
 use namehop_bench::sweep::{CaseFigures, NameMatch, Sweep, SweepFigures};
-use namehop_manage::server::LatencyCounts;
+use namehop_client::nfd::LatencyCounts;
 
 use crate::context::{Context, count};
 use crate::measured::links::{gbps, hit_ratio, kpps, kpps_by_hits, kpps_deviation, latency_us};

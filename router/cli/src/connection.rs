@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
 use clap::Args;
-use namehop_traffic::client_conf;
-use namehop_traffic::endpoint::Endpoint;
-use namehop_traffic::target::TransportUri;
+use namehop_client::client_conf;
+use namehop_client::endpoint::Endpoint;
+use namehop_client::target::TransportUri;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::Failure;

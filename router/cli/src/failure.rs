@@ -3,12 +3,12 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use namehop_manage::client::ClientError;
-use namehop_manage::nfd::numbers::status_code;
-use namehop_traffic::endpoint::{CommandError, ExpressError};
+use namehop_client::controller::ClientError;
+use namehop_client::endpoint::{CommandError, ExpressError};
+use namehop_client::nfd::numbers::status_code;
+use namehop_client::transport::ConnectError;
 use namehop_traffic::loadgen::LoadError;
 use namehop_traffic::segmented::FetchError;
-use namehop_traffic::transport::ConnectError;
 
 use crate::printable;
 

@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use namehop_client::controller::{ClientError, Controller};
+use namehop_client::endpoint::Endpoint;
+use namehop_client::nfd::names::module;
+use namehop_client::nfd::numbers::status_code;
+use namehop_client::nfd::{ControlParameters, FaceQueryFilter, FaceStatus};
+use namehop_client::target::TransportUri;
 use namehop_face::uri::FaceUri;
-use namehop_manage::client::{ClientError, Controller, FaceSelector};
-use namehop_manage::nfd::names::module;
-use namehop_manage::nfd::numbers::status_code;
-use namehop_manage::nfd::{ControlParameters, FaceQueryFilter, FaceStatus};
 use namehop_manage::requests::explain_refused;
-use namehop_traffic::endpoint::Endpoint;
-use namehop_traffic::target::TransportUri;
+use namehop_manage::route_file::FaceSelector;
 use namehop_wire::security::{DigestSigner, Signer};
 
 use crate::connection::ConnectionArgs;

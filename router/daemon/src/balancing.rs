@@ -6,12 +6,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use namehop_client::nfd::DispatchEntry;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
 use namehop_engine::dispatch::{Balancer, EntryLoad, EntryMove, MAX_COMPONENTS, NameDispatch, Plan, SAMPLED, StoreUse};
 use namehop_engine::engine::CsInfo;
-use namehop_manage::server::{DispatchEntry, DispatchError};
+use namehop_manage::server::DispatchError;
 use namehop_packet::Timestamp;
 use namehop_wire::NameRef;
 

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use namehop_client::nfd::{DispatchEntry, LatencyStatus, PowerStatus, WorkerStatus};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
@@ -16,10 +17,7 @@ use namehop_face::FaceUri;
 use namehop_face::capture::{CaptureRecorder, CaptureRequest};
 use namehop_face::registry::{Face, FaceTable, FaceUpdate, RejectedProperties};
 use namehop_face::socket::{CreateError, ListenError, SocketCommand};
-use namehop_manage::server::{
-    ControlPlane, DispatchEntry, DispatchError, EngineStatus, LatencyStatus, NotSaved, PortForbidden, PowerStatus,
-    StateChange, WorkerStatus,
-};
+use namehop_manage::server::{ControlPlane, DispatchError, EngineStatus, NotSaved, PortForbidden, StateChange};
 use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
 

@@ -3,11 +3,11 @@
 use std::num::NonZeroU32;
 use std::time::Instant;
 
+use namehop_client::nfd::LatencyStatus;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use namehop_face::latency::{LatencyHistograms, LatencyRecorder};
 use namehop_face::socket::SocketCommand;
-use namehop_manage::server::LatencyStatus;
 
 use crate::worker::WorkerHandles;
 

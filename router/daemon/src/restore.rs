@@ -13,6 +13,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use namehop_client::nfd::Code;
+use namehop_client::nfd::numbers::{origin, route_flags};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
 use tracing::{debug, error, warn};
@@ -21,8 +23,6 @@ use namehop_engine::strategy::{StrategyInstance, registry};
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate, PitTokenMode};
 use namehop_face::socket::CreateError;
-use namehop_manage::nfd::Code;
-use namehop_manage::nfd::numbers::{origin, route_flags};
 use namehop_manage::rib::Route;
 use namehop_manage::server::{ControlPlane, Management, RouteError, StateChange};
 use namehop_wire::Name;

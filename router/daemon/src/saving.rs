@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
+use namehop_client::nfd::Code;
+use namehop_client::nfd::numbers::origin;
 use tracing::{error, info, warn};
 
 use namehop_disk::ErasureWatch;
 use namehop_engine::engine::{CsChange, CsConfig};
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FacePersistency, FaceTable};
-use namehop_manage::nfd::Code;
-use namehop_manage::nfd::numbers::origin;
 use namehop_manage::rib::Route;
 use namehop_manage::server::{NotSaved, StateChange};
 use namehop_packet::FaceId;

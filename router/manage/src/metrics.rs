@@ -13,10 +13,10 @@ mod tests;
 
 use std::sync::Arc;
 
+use namehop_client::nfd::{LatencyStatus, PowerStatus, ReadvertiseStatus, WorkerStatus};
 use namehop_face::{Face, LinkDrop};
 
-use crate::nfd::ReadvertiseStatus;
-use crate::server::{EngineStatus, LatencyStatus, PowerStatus, WorkerStatus};
+use crate::server::EngineStatus;
 
 pub use gone::GoneFaces;
 pub use render::render;

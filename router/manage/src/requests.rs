@@ -3,13 +3,12 @@
 //!
 //! [`views`](crate::views) use the same words.
 
+use namehop_client::nfd::numbers::{cs_flags, face_flags};
+use namehop_client::nfd::{Code, ControlParameters, FieldSet};
 use namehop_face::FacePersistency;
 use namehop_face::registry::PitTokenMode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-
-use crate::nfd::numbers::{cs_flags, face_flags};
-use crate::nfd::{Code, ControlParameters, FieldSet};
 
 /// When a face is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
+use namehop_client::nfd::names::module;
 use namehop_face::registry::FaceTable;
 use namehop_face::socket::FaceEvent;
 use namehop_manage::authentication::{Authenticator, Rule, SecurityConfig, Signer, TrustConfig};
-use namehop_manage::nfd::names::module;
 use namehop_manage::server::Management;
 use namehop_manage::testing::{APP, FakeRouter, NEIGHBOUR};
 use namehop_packet::{FaceId, FaceScope};

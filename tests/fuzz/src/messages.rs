@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use namehop_manage::nfd::{
+use namehop_client::nfd::{
     ChannelStatus, CodecError, ControlResponse, CsInfo, DatasetItem, DropCount, FaceEventNotification, FaceQueryFilter,
     FaceStatus, FibEntry, GeneralStatus, ReadvertiseStatus, RibEntry, StrategyChoice, decode_items, encode_item,
 };

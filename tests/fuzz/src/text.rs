@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use namehop_client::client_conf::{Candidate, ClientConfError, Environment, Origin};
+use namehop_client::target::TransportUri;
 use namehop_daemon::config::Config;
 use namehop_engine::strategy::{StrategyError, StrategyInstance};
 use namehop_face::uri::FaceUri;
-use namehop_manage::client::{RouteLine, parse_route_file};
-use namehop_traffic::client_conf::{Candidate, ClientConfError, Environment, Origin};
-use namehop_traffic::target::TransportUri;
+use namehop_manage::route_file::{RouteLine, parse_route_file};
 use namehop_wire::{Name, NameRef};
 
 use crate::files::Folder;

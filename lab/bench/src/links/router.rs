@@ -5,12 +5,11 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::Command;
 
+use namehop_client::controller::{ClientError, Controller};
+use namehop_client::endpoint::Endpoint;
+use namehop_client::nfd::names::module;
+use namehop_client::nfd::{ControlParameters, LatencyStatus};
 use namehop_engine::strategy::registry::full_name;
-use namehop_manage::client::{ClientError, Controller};
-use namehop_manage::nfd::ControlParameters;
-use namehop_manage::nfd::names::module;
-use namehop_manage::server::LatencyStatus;
-use namehop_traffic::endpoint::Endpoint;
 use namehop_traffic::loadgen::ProcessTimes;
 use namehop_wire::Name;
 use tokio::runtime::Runtime;

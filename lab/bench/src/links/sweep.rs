@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use namehop_client::nfd::LatencyStatus;
 use namehop_daemon::worker::usable_processors;
-use namehop_manage::server::LatencyStatus;
 use namehop_packet::BufferPool;
 use namehop_store::PolicyChoice;
 use namehop_traffic::loadgen::{

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use namehop_manage::nfd::CsInfo;
-use namehop_traffic::endpoint::Endpoint;
+use namehop_client::endpoint::Endpoint;
+use namehop_client::nfd::CsInfo;
+use namehop_client::target::{Family, HostPort, TransportUri};
 use namehop_traffic::loadgen::{self, Load, LoadConfig, LoadReport, Role, process_tree, resident_bytes};
-use namehop_traffic::target::{Family, HostPort, TransportUri};
 use namehop_wire::Name;
 use namehop_wire::security::DigestSigner;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};

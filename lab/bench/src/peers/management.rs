@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use namehop_manage::client::{ClientError, Controller};
-use namehop_manage::nfd::names::module;
-use namehop_manage::nfd::numbers::cs_flags;
-use namehop_manage::nfd::{ControlParameters, CsInfo};
+use namehop_client::controller::{ClientError, Controller};
+use namehop_client::endpoint::Endpoint;
+use namehop_client::nfd::names::module;
+use namehop_client::nfd::numbers::cs_flags;
+use namehop_client::nfd::{ControlParameters, CsInfo};
 use namehop_manage::requests::CsSettings;
-use namehop_traffic::endpoint::Endpoint;
 use namehop_wire::Name;
 use tokio::runtime::Runtime;
 

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use namehop_client::target::TransportUri;
 use namehop_traffic::loadgen::{self, Load, LoadConfig, LoadReport, Role};
-use namehop_traffic::target::TransportUri;
 use namehop_wire::Name;
 use serde::Serialize;
 

@@ -10,7 +10,7 @@ use namehop_bench::links::sweep::{self, SweepParameters};
 use namehop_bench::links::{self, LinkFigures, LinkKind, LinksFigures, LinksParameters, SHORTEST_TURN};
 use namehop_bench::machine::Machine;
 use namehop_bench::sweep::{ALL_SWEEPS, CaseFigures, NameMatch, Sweep, SweepFigures};
-use namehop_manage::server::LatencyCounts;
+use namehop_client::nfd::LatencyCounts;
 use namehop_reproduce::{Chart, link_charts};
 use namehop_store::{PolicyChoice, PolicyKind};
 use namehop_traffic::loadgen::Load;

@@ -1,7 +1,7 @@
 //! Measurements of routers between links: rates per run, latency over all runs.
 
 use namehop_bench::sweep::CaseFigures;
-use namehop_manage::server::LatencyCounts;
+use namehop_client::nfd::LatencyCounts;
 use namehop_model::theil_sen;
 
 use super::Measured;

@@ -1,7 +1,7 @@
 //! Tests of the items about links.
 
 use namehop_bench::sweep::{CaseFigures, Sweep, SweepFigures, SweepMeasurements};
-use namehop_manage::server::{LatencyCounts, LatencyStatus};
+use namehop_client::nfd::{LatencyCounts, LatencyStatus};
 
 use super::*;
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
-use namehop_manage::nfd::numbers::origin;
-use namehop_traffic::endpoint::{CommandError, Endpoint, RouteOptions};
+use namehop_client::endpoint::{CommandError, Endpoint, RouteOptions};
+use namehop_client::nfd::numbers::origin;
 use namehop_wire::Name;
 use tokio::time::timeout;
 

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use namehop_manage::client::{ClientError, FaceSelector};
-use namehop_manage::nfd::numbers::status_code;
-use namehop_manage::nfd::{CaptureStream, CapturedFrame, ControlParameters, FaceQueryFilter, names::module};
+use namehop_client::controller::ClientError;
+use namehop_client::nfd::numbers::status_code;
+use namehop_client::nfd::{CaptureStream, CapturedFrame, ControlParameters, FaceQueryFilter, names::module};
+use namehop_manage::route_file::FaceSelector;
 use namehop_wire::{MAX_PACKET_SIZE, Name};
 use tokio::time::{Instant, sleep};
 

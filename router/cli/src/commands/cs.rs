@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use namehop_client::nfd::{ControlParameters, names::module};
 use namehop_disk::{DeviceContents, clear_device, inspect_device};
-use namehop_manage::nfd::{ControlParameters, names::module};
 use namehop_manage::requests::CsSettings;
 use namehop_manage::views::{CsConfigView, CsDiskView, CsErasureView, CsInfoView, CsPolicyView};
 use namehop_store::PolicyChoice;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, Subcommand};
+use namehop_client::endpoint::Endpoint;
+use namehop_client::nfd::names;
 use namehop_manage::fib_file::{FibFile, FileError};
-use namehop_manage::nfd::names;
 use namehop_manage::views::FibView;
-use namehop_traffic::endpoint::Endpoint;
 use namehop_traffic::segmented::{Discovery, FetchOptions, InOrder, fetch};
 
 use super::prefixes::PrefixArgs;

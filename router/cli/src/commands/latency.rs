@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use namehop_manage::nfd::{ControlParameters, names::module};
-use namehop_manage::server::LatencyStatus;
+use namehop_client::nfd::{ControlParameters, LatencyStatus, names::module};
 use namehop_manage::views::{LatencyView, LatencyWayView};
 use tokio::time::{Instant, sleep_until};
 

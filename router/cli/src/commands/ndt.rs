@@ -1,7 +1,7 @@
 //! `namehop ndt`: the name dispatch table, which assigns names to workers.
 
 use clap::{Args, Subcommand};
-use namehop_manage::nfd::{ControlParameters, names::module};
+use namehop_client::nfd::{ControlParameters, names::module};
 use namehop_manage::views::{DispatchEntryView, DispatchMoveView};
 use namehop_wire::Name;
 

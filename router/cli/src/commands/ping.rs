@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use namehop_traffic::endpoint::nack_text;
+use namehop_client::endpoint::nack_text;
 use namehop_traffic::ping::{PingConfig, PingEvent, PingReport, ping};
 use namehop_wire::Name;
 use serde::Serialize;

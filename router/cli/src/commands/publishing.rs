@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use clap::Args;
-use namehop_traffic::endpoint::Endpoint;
+use namehop_client::endpoint::Endpoint;
 use namehop_wire::Name;
 
 use super::announce::AnnounceArgs;

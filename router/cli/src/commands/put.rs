@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use namehop_traffic::endpoint::Endpoint;
+use namehop_client::endpoint::Endpoint;
 use namehop_traffic::segmented::{Content, PublishError, PublishOptions, PublishedObject};
 use namehop_wire::{MAX_PACKET_SIZE, Name};
 use tokio::io::AsyncReadExt;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use namehop_manage::client::FaceSelector;
-use namehop_manage::nfd::numbers::{origin, route_flags};
-use namehop_manage::nfd::{ControlParameters, Route, names::module};
+use namehop_client::nfd::numbers::{origin, route_flags};
+use namehop_client::nfd::{ControlParameters, Route, names::module};
+use namehop_manage::route_file::FaceSelector;
 use namehop_manage::views::RouteView;
 use namehop_wire::Name;
 

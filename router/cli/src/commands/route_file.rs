@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use namehop_manage::client::{FaceSelector, RouteLine, parse_route_file};
-use namehop_manage::nfd::numbers::status_code;
-use namehop_traffic::endpoint::{CommandError, Endpoint, RouteOptions};
+use namehop_client::endpoint::{CommandError, Endpoint, RouteOptions};
+use namehop_client::nfd::numbers::status_code;
+use namehop_manage::route_file::{FaceSelector, RouteLine, parse_route_file};
 use namehop_wire::security::unix_time_ms;
 use serde::Serialize;
 
@@ -136,7 +136,7 @@ async fn send_all(
                 failures.push((line.line, error));
                 queue.clear();
             }
-            Err(error @ CommandError::Express(namehop_traffic::endpoint::ExpressError::Closed(_))) => {
+            Err(error @ CommandError::Express(namehop_client::endpoint::ExpressError::Closed(_))) => {
                 return Err(error.into());
             }
             Err(error) => failures.push((line.line, error)),

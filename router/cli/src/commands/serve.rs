@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use namehop_traffic::endpoint::Endpoint;
+use namehop_client::endpoint::Endpoint;
 use namehop_traffic::ping::{PingServer, ServeOptions};
 use namehop_wire::{BuildError, MAX_PACKET_SIZE, Name};
 

@@ -5,10 +5,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use namehop_client::nfd::names::module;
+use namehop_client::nfd::numbers::{MAX_COMMAND_FILE_BYTES, MAX_OBJECT_FILE_BYTES};
+use namehop_client::nfd::{ControlParameters, StrategyChoice};
 use namehop_engine::strategy::{ParameterInfo, STRATEGIES, StrategyInfo, registry};
-use namehop_manage::nfd::names::module;
-use namehop_manage::nfd::numbers::{MAX_COMMAND_FILE_BYTES, MAX_OBJECT_FILE_BYTES};
-use namehop_manage::nfd::{ControlParameters, StrategyChoice};
 use namehop_manage::views::{ParameterView, StrategyChoiceView, StrategyView};
 use namehop_wire::Name;
 

@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use clap::Args;
-use namehop_manage::client::ClientError;
-use namehop_manage::nfd::numbers::{MAX_TRACED_PACKETS, status_code};
-use namehop_manage::nfd::{ControlParameters, names::module};
+use namehop_client::controller::ClientError;
+use namehop_client::nfd::numbers::{MAX_TRACED_PACKETS, status_code};
+use namehop_client::nfd::{ControlParameters, names::module};
 use namehop_manage::views::TracedPacketView;
 use namehop_wire::Name;
 use tokio::time::{Instant, sleep};

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use namehop_traffic::testing::Loopback;
+use namehop_client::testing::Loopback;
 
 /// Time limit of a test's waits.
 const PATIENCE: Duration = Duration::from_secs(20);

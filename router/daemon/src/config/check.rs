@@ -2,13 +2,13 @@
 //!
 //! Reads only the configuration, so the result is the same on every host.
 
+use namehop_client::nfd::names::{self, module};
+use namehop_client::nfd::numbers::origin;
 use namehop_disk::{MAX_CAPACITY_BYTES, MIN_CAPACITY_BYTES};
 use namehop_engine::dispatch::{MAX_COMPONENTS, MAX_WORKERS};
 use namehop_engine::schedule::MAX_LOOKAHEAD;
 use namehop_face::FaceUri;
 use namehop_face::registry::MIN_MTU_BYTES;
-use namehop_manage::nfd::names::{self, module};
-use namehop_manage::nfd::numbers::origin;
 use namehop_wire::{MAX_PACKET_SIZE, Name};
 
 use super::fault::Fault;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use namehop_manage::nfd::numbers::origin;
+use namehop_client::nfd::numbers::origin;
 use serde::{Deserialize, Serialize};
 
 use super::values::OriginText;

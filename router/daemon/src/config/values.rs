@@ -6,6 +6,8 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
+use namehop_client::nfd::Code;
+use namehop_client::nfd::numbers::origin;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -13,8 +15,6 @@ use namehop_engine::strategy::{StrategyError, StrategyInstance, registry};
 use namehop_face::FacePersistency;
 use namehop_face::port::PortAddress;
 use namehop_face::uri::{FaceUri, Host, PortOptions};
-use namehop_manage::nfd::Code;
-use namehop_manage::nfd::numbers::origin;
 use namehop_wire::Name;
 
 /// A number of bytes, written as a whole number or as text with a unit: `"512 MiB"`, `"64 KiB"`, `"2 GB"`.

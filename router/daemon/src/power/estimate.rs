@@ -1,6 +1,6 @@
 //! Estimates power with the model, from the work of the workers: for hosts without energy counters.
 
-use namehop_manage::server::WorkerStatus;
+use namehop_client::nfd::WorkerStatus;
 use namehop_power::memory::BYTES_PER_PACKET;
 use namehop_power::server::{Load, Power, Server};
 

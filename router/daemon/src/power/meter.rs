@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use namehop_client::nfd::{PowerPart, PowerStatus};
 use tracing::{info, warn};
 
-use namehop_manage::server::{PowerPart, PowerStatus};
 use namehop_power::server::Server;
 
 use super::estimate::{Work, energies, estimate};

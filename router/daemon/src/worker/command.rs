@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use crossbeam_queue::SegQueue;
+use namehop_client::nfd::WorkerStatus;
 use tokio::sync::oneshot;
 
 use namehop_engine::engine::{CsChange, CsInfo, EngineEvent};
@@ -17,7 +18,7 @@ use namehop_face::capture::CaptureRecorder;
 use namehop_face::latency::LatencyRecorder;
 use namehop_face::registry::Face;
 use namehop_face::wake::Waker;
-use namehop_manage::server::{EngineStatus, WorkerStatus};
+use namehop_manage::server::EngineStatus;
 use namehop_packet::FaceId;
 use namehop_store::Policy;
 use namehop_wire::Name;

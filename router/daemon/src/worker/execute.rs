@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use namehop_client::nfd::{HandoverCounters, QueueStatus, WorkerStatus};
 use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
 use namehop_engine::engine::CsErasure;
 use namehop_face::latency::LatencyRecorder;
 use namehop_face::port::QueueCounts;
-use namehop_manage::server::{EngineStatus, HandoverCounters, QueueStatus, WorkerStatus};
+use namehop_manage::server::EngineStatus;
 use namehop_packet::Timestamp;
 use namehop_store::Progress;
 use namehop_wire::Name;

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use namehop_client::nfd::WorkerStatus;
 use tokio::sync::oneshot;
 
 use namehop_engine::engine::{CsChange, CsInfo, EngineEvent};
@@ -11,7 +12,7 @@ use namehop_engine::trace::TraceRequest;
 use namehop_face::capture::CaptureRecorder;
 use namehop_face::latency::LatencyRecorder;
 use namehop_face::registry::Face;
-use namehop_manage::server::{EngineStatus, WorkerStatus};
+use namehop_manage::server::EngineStatus;
 use namehop_packet::FaceId;
 use namehop_wire::Name;
 

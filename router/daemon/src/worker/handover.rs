@@ -21,6 +21,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Instant;
 
+use namehop_client::nfd::HandoverCounters;
 use namehop_engine::dispatch::{NameDispatch, Owners, SAMPLED, WorkerSet};
 use namehop_face::counters::{LinkDrop, LinkDropTotals};
 use namehop_face::link_service::{CongestionMarker, DroppedInterest};
@@ -28,7 +29,6 @@ use namehop_face::port::PortId;
 use namehop_face::sampling::SampleGaps;
 use namehop_face::wait_watch::{INTERVAL_NS, TARGET_NS};
 use namehop_face::wake::Waker;
-use namehop_manage::server::HandoverCounters;
 use namehop_packet::in_place::{extract_in_place, push_in_place};
 use namehop_packet::{
     BufferPool, FaceId, Incoming, IncomingBurst, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp,

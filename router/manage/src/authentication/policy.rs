@@ -28,7 +28,7 @@ pub enum Signer {
 pub struct Rule {
     /// The signers that may command the modules.
     pub signer: Signer,
-    /// Modules, as in [`module`](crate::nfd::names::module).
+    /// Modules, as in [`module`](namehop_client::nfd::names::module).
     pub modules: Vec<String>,
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use namehop_client::nfd::ControlParameters;
 use namehop_wire::builder::InterestSignatureOptions;
 use namehop_wire::certificate::{CertificateContents, issue_certificate, save_certificate, self_signed_certificate};
 use namehop_wire::security::{DigestSigner, KeySigner, KeyType, PrivateKey};
@@ -11,7 +12,6 @@ use namehop_wire::{
 };
 
 use super::*;
-use crate::nfd::ControlParameters;
 
 const NOW: u64 = 1_800_000_000_000;
 const VERB: usize = 4;
@@ -21,7 +21,7 @@ fn always() -> ValidityPeriod {
 }
 
 fn verb() -> Name {
-    crate::nfd::names::localhost_verb("rib", "register")
+    namehop_client::nfd::names::localhost_verb("rib", "register")
 }
 
 fn signer_of(identity: &str) -> KeySigner {

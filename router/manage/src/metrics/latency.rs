@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use namehop_client::nfd::LatencyStatus;
+
 use super::render::Metrics;
-use crate::server::LatencyStatus;
 
 /// Upper bounds of the buckets, in nanoseconds.
 const BUCKETS_NS: [u64; 19] = [

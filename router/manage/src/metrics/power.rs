@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use namehop_client::nfd::PowerStatus;
 use prometheus_client::metrics::MetricType;
 
 use super::render::Metrics;
-use crate::server::PowerStatus;
 
 /// Writes power, energy, and energy per packet, if they are known. A label tells measured from estimated values.
 pub(super) fn power(metrics: &mut Metrics<'_>, power: Option<&PowerStatus>) -> fmt::Result {

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use namehop_client::nfd::ReadvertiseStatus;
 use namehop_engine::engine::CsCounters;
 use namehop_engine::second_tier::{TierReport, TierState};
 use prometheus_client::collector::Collector;
@@ -17,7 +18,6 @@ use super::faces::faces;
 use super::latency::latency;
 use super::power::power;
 use super::workers::workers;
-use crate::nfd::ReadvertiseStatus;
 
 /// Renders the snapshot as text.
 pub fn render(snapshot: &Snapshot) -> String {

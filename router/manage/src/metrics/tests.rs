@@ -1,11 +1,10 @@
 //! The text of the metrics.
 
+use namehop_client::nfd::{LatencyCounts, PowerPart, ReadvertiseCounters};
 use namehop_face::registry::{FaceParams, FaceTable};
 use namehop_packet::DropReason;
 
 use super::*;
-use crate::nfd::ReadvertiseCounters;
-use crate::server::{LatencyCounts, PowerPart};
 
 fn snapshot() -> Snapshot {
     let faces = FaceTable::new();

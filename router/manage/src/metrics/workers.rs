@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use namehop_client::nfd::{QueueStatus, WorkerStatus};
 use prometheus_client::metrics::MetricType;
 
 use super::render::Metrics;
-use crate::server::{QueueStatus, WorkerStatus};
 
 /// Reads a counter of a queue.
 type FramesOf = fn(&QueueStatus) -> u64;

@@ -8,10 +8,10 @@ use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::BuildHasher;
 
+use namehop_client::nfd::ReadvertiseCounters;
 use namehop_wire::{Name, NameRef};
 
 use super::entry::{Advertised, Due, Entry, Progress, pause_ms};
-use crate::nfd::ReadvertiseCounters;
 
 /// Maximum burst of commands to one destination.
 const BURST_COMMANDS: u64 = 1_000;

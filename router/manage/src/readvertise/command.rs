@@ -4,14 +4,12 @@
 //! NLSR, ndn-dv and NFD accept the same form: `<prefix>/rib/<verb>/<ControlParameters>/<parameters digest>`. ndn-dv
 //! requires exactly these six components.
 
-use namehop_wire::builder::InterestSignatureOptions;
+use namehop_client::nfd::numbers::origin;
+use namehop_client::nfd::{CommandOptions, ControlParameters, build_command};
 use namehop_wire::security::Signer;
-use namehop_wire::{BuildError, Interest, InterestBuilder, Name};
-use ring::rand::{SecureRandom, SystemRandom};
+use namehop_wire::{BuildError, Name};
 
 use super::announcer::Action;
-use crate::nfd::ControlParameters;
-use crate::nfd::numbers::origin;
 
 /// Fields of a command besides name and cost.
 #[derive(Debug, Clone, Copy, Default)]
@@ -45,14 +43,6 @@ pub(super) fn build(
         ..ControlParameters::default()
     };
     let name = destination.clone().append_generic(verb).append_generic(parameters.to_vec());
-    let options = InterestSignatureOptions { time_ms: Some(time_ms), ..InterestSignatureOptions::now()? };
-    let mut nonce = [0; 4];
-    SystemRandom::new().fill(&mut nonce).map_err(|_| namehop_wire::security::SecurityError::Random)?;
-    let packet = InterestBuilder::new(name)
-        .must_be_fresh(true)
-        .nonce(u32::from_be_bytes(nonce))
-        .lifetime_ms(lifetime_ms)
-        .sign(signer, &options)?;
-    debug_assert!(Interest::decode(&packet).is_ok());
-    Ok(packet)
+    let options = CommandOptions { time_ms, lifetime_ms, must_be_fresh: true, application_parameters: None };
+    build_command(name, signer, &options)
 }

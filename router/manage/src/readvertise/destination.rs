@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use namehop_client::nfd::names::{self, module};
+use namehop_client::nfd::{ControlResponse, ReadvertiseError, ReadvertiseStatus};
 use namehop_packet::FaceId;
 use namehop_wire::lp::{self, LpHeader, PitToken};
 use namehop_wire::security::{DigestSigner, Signer, next_signature_time_ms, unix_time_ms};
@@ -11,8 +13,6 @@ use namehop_wire::{Data, Name, NameRef};
 use super::announcer::{Announcer, AnnouncerLimits, Outcome, PrefixCounts, RibCommand};
 use super::command::{self, RegistrationFields};
 use super::signing::SigningIdentity;
-use crate::nfd::names::{self, module};
-use crate::nfd::{ControlResponse, ReadvertiseError, ReadvertiseStatus};
 use crate::rib::RoutesView;
 
 /// InterestLifetime of a command, in milliseconds.

@@ -16,7 +16,7 @@ pub const FLAG_CAPTURE: u64 = 2;
 pub struct Route {
     /// Next hop.
     pub face: FaceId,
-    /// Origin of the route (see [`crate::nfd::numbers::origin`]).
+    /// Origin of the route (see [`namehop_client::nfd::numbers::origin`]).
     pub origin: u64,
     /// Lower is better.
     pub cost: u64,

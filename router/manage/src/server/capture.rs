@@ -7,15 +7,15 @@
 
 use std::rc::Rc;
 
+use namehop_client::nfd::numbers::status_code;
+use namehop_client::nfd::{CapturedFrame, ControlParameters, ControlResponse, FieldSet};
+use namehop_client::nfd::{encode_frame, encode_piece};
 use namehop_face::capture::{ALL_MILLIONTHS, CaptureRecorder, CaptureRequest, Direction};
 use namehop_packet::FaceId;
 use namehop_wire::MAX_PACKET_SIZE;
 
 use super::verbs::{Action, Verb, bad_request};
 use super::{ControlPlane, Management};
-use crate::nfd::capture::{encode_frame, encode_piece};
-use crate::nfd::numbers::status_code;
-use crate::nfd::{CapturedFrame, ControlParameters, ControlResponse, FieldSet};
 
 /// A capture that is not read expires after this time, in milliseconds.
 const ABANDONED_AFTER_MS: u64 = 10_000;

@@ -8,8 +8,8 @@ use std::num::NonZeroU32;
 use std::ops::AddAssign;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
+use namehop_client::nfd::{DispatchEntry, LatencyStatus, PowerStatus, WorkerStatus};
 use namehop_engine::counters::EngineCounters;
 use namehop_engine::engine::{CsChange, CsInfo, TableSizes};
 use namehop_engine::fib::{FibWriter, NextHop};
@@ -19,12 +19,9 @@ use namehop_face::FaceUri;
 use namehop_face::capture::{CaptureRecorder, CaptureRequest};
 use namehop_face::registry::{Face, FaceTable, FaceUpdate, RejectedProperties};
 use namehop_face::socket::CreateError;
-use namehop_packet::{FaceId, PacketKind};
+use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use super::{LatencyStatus, PowerStatus};
 use crate::rib::Route;
 
 /// Counters and table sizes of the forwarding engine at one moment, of all workers together.
@@ -49,93 +46,6 @@ impl AddAssign for EngineStatus {
         self.cs += cs;
         self.buffers_in_use = self.buffers_in_use.max(buffers_in_use);
     }
-}
-
-/// Load and state of one worker.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct WorkerStatus {
-    /// Packets that its engine processed.
-    pub packets: u64,
-    /// Packets exchanged with other workers.
-    pub handover: HandoverCounters,
-    /// Time spent on work.
-    pub busy: Duration,
-    /// Time since it started.
-    pub running: Duration,
-    /// Number of the CPU that it is pinned to.
-    pub processor: Option<usize>,
-    /// Entries in its PIT.
-    pub pit_entries: u64,
-    /// Data in its Content Store.
-    pub cs_entries: u64,
-    /// Entries of the name dispatch table that it owns; 0 when there is only one worker.
-    pub dispatch_entries: u64,
-    /// The port queues that it serves.
-    pub queues: Vec<QueueStatus>,
-}
-
-/// A receive queue of a port and its transmit queue.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, ToSchema)]
-pub struct QueueStatus {
-    /// URI of the port.
-    pub port: String,
-    /// Index of the queue on its port.
-    pub queue: u64,
-    /// Frames received, including discarded ones.
-    pub received_frames: u64,
-    /// Frames sent.
-    pub sent_frames: u64,
-    /// Faces that the network card steers to this queue by a rule (rte_flow).
-    pub steered_faces: u64,
-}
-
-/// Packets exchanged between a worker and the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
-pub struct HandoverCounters {
-    /// Packets received from other workers.
-    pub handed_in: u64,
-    /// Packets passed to other workers.
-    pub handed_out: u64,
-    /// Packets marked as congested because they, or others in the same receive queue, had waited too long for this
-    /// worker.
-    pub congestion_marks: u64,
-    /// Interests dropped for lack of room in the ring to another worker.
-    pub dropped_interests: u64,
-    /// Data dropped for lack of room in the ring to another worker.
-    pub dropped_data: u64,
-    /// Nacks dropped for lack of room in the ring to another worker.
-    pub dropped_nacks: u64,
-}
-
-impl HandoverCounters {
-    /// Returns the number of dropped packets of all kinds.
-    pub fn lost(&self) -> u64 {
-        self.dropped_interests + self.dropped_data + self.dropped_nacks
-    }
-
-    /// Counts a dropped packet of this kind.
-    pub fn dropped(&mut self, kind: PacketKind) {
-        *match kind {
-            PacketKind::Interest => &mut self.dropped_interests,
-            PacketKind::Data => &mut self.dropped_data,
-            PacketKind::Nack => &mut self.dropped_nacks,
-        } += 1;
-    }
-}
-
-/// An entry of the name dispatch table, which assigns names to workers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct DispatchEntry {
-    /// Index of the entry.
-    pub entry: u64,
-    /// The worker that owns its names.
-    pub worker: u64,
-    /// The previous owner, while it may still have pending Interests.
-    pub former_worker: Option<u64>,
-    /// True if names with more components have entries of their own.
-    pub is_divided: bool,
-    /// Packets per second, estimated from samples.
-    pub packets_per_s: u64,
 }
 
 /// Why names were not moved to another worker.

@@ -1,13 +1,13 @@
 //! Module `cs`: settings of the Content Store, and erasing of Data.
 
+use namehop_client::nfd::numbers::{cs_flags, status_code};
+use namehop_client::nfd::{self, ControlParameters, ControlResponse, CsPolicyCounters, FieldSet};
 use namehop_engine::engine::{CsChange, CsCounters, CsInfo};
 use namehop_store::{PolicyChoice, PolicyKind};
 
 use super::reply::not_saved;
 use super::verbs::{Action, Verb, bad_request};
 use super::{ControlPlane, Management, StateChange};
-use crate::nfd::numbers::{cs_flags, status_code};
-use crate::nfd::{self, ControlParameters, ControlResponse, CsPolicyCounters, FieldSet};
 
 /// Maximum number of Data that one `cs/erase` erases, so that it never holds up forwarding for long.
 const ERASE_LIMIT: u64 = 256;

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
+use namehop_client::nfd::FaceQueryFilter;
 use namehop_wire::data::content_type;
 use namehop_wire::security::unix_time_ms;
 use namehop_wire::tlv::Nni;
@@ -20,7 +21,6 @@ use super::status::{Content, Making};
 use super::streams::Source;
 use super::verbs::bad_request;
 use super::{ControlPlane, Management};
-use crate::nfd::FaceQueryFilter;
 
 /// Payload of a segment, in bytes.
 pub(super) const SEGMENT_BYTES: usize = 8000;

@@ -5,6 +5,9 @@
 
 use std::rc::Rc;
 
+use namehop_client::nfd::names::module;
+use namehop_client::nfd::numbers::status_code;
+use namehop_client::nfd::{ControlParameters, ControlResponse};
 use namehop_packet::{FaceId, FaceScope};
 use namehop_wire::lp::{LpPacket, PitToken};
 use namehop_wire::security::unix_time_ms;
@@ -15,9 +18,6 @@ use super::reply::ReplyTo;
 use super::verbs::{Action, Begun, Verb, bad_request};
 use super::{ControlPlane, Management};
 use crate::authentication::{Authority, SignedCommand, Zone};
-use crate::nfd::names::module;
-use crate::nfd::numbers::status_code;
-use crate::nfd::{ControlParameters, ControlResponse};
 
 /// Components up to the verb: `/localhost/nfd/<module>/<verb>`.
 pub(super) const VERB_END: usize = 4;

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use namehop_client::nfd::{FaceEventKind, FaceEventNotification, names};
 use namehop_face::registry::Face;
 use namehop_face::socket::FaceEvent;
 use namehop_wire::data::content_type;
@@ -16,7 +17,6 @@ use tokio::time::Instant;
 use super::dispatcher::{Request, VERB_END};
 use super::reply::{FRESHNESS_MS, data};
 use super::{ControlPlane, Management};
-use crate::nfd::{FaceEventKind, FaceEventNotification, names};
 
 /// Events kept for subscribers that are late.
 const KEPT_EVENTS: usize = 1024;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use namehop_client::nfd::numbers::status_code;
+use namehop_client::nfd::{Code, ControlParameters, ControlResponse, FaceStatus, FieldSet};
 use namehop_face::FaceUri;
 use namehop_face::counters::DirectionCounters;
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate, RejectedProperties};
@@ -13,8 +15,6 @@ use super::reply::not_saved;
 use super::verbs::{Action, Verb, bad_request};
 use super::{ControlPlane, Management, StateChange};
 use crate::authentication::Authority;
-use crate::nfd::numbers::status_code;
-use crate::nfd::{Code, ControlParameters, ControlResponse, FaceStatus, FieldSet};
 
 /// Fields of the configurable properties of a face.
 const FACE_PROPERTIES: FieldSet = FieldSet::FLAGS

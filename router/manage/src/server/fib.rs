@@ -3,6 +3,8 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
+use namehop_client::nfd::numbers::status_code;
+use namehop_client::nfd::{ControlParameters, ControlResponse, FieldSet};
 use namehop_engine::fib::{FibError, NextHop};
 use namehop_packet::FaceId;
 use namehop_wire::Name;
@@ -10,8 +12,6 @@ use namehop_wire::Name;
 use super::dispatcher::{Requester, face_or_incoming};
 use super::verbs::{Action, Verb};
 use super::{ControlPlane, Management};
-use crate::nfd::numbers::status_code;
-use crate::nfd::{ControlParameters, ControlResponse, FieldSet};
 
 /// Prefixes with a next hop set by command, by face. Kept because searching the whole FIB for a face takes long.
 pub(super) type DirectNextHops = HashMap<FaceId, HashSet<Name>>;

@@ -6,6 +6,9 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use namehop_client::nfd::names::module;
+use namehop_client::nfd::numbers::status_code;
+use namehop_client::nfd::{ControlParameters, ControlResponse, FaceQueryFilter};
 use namehop_engine::fib::FibCursor;
 use namehop_packet::FaceId;
 use thiserror::Error;
@@ -17,9 +20,6 @@ use super::status::Content;
 use super::verbs::{Begun, bad_request};
 use super::{ControlPlane, Management};
 use crate::authentication::Authority;
-use crate::nfd::names::module;
-use crate::nfd::numbers::status_code;
-use crate::nfd::{ControlParameters, ControlResponse, FaceQueryFilter};
 use crate::rib::Cursor;
 
 /// Queries that can wait for the control thread. When the queue is full, the sender waits.

@@ -3,6 +3,8 @@
 //! Both are child-inherit routes of origin "prefix announcement" with a fixed cost. They expire with the announcement
 //! at the latest. Routes learned without a command live for at most ten minutes.
 
+use namehop_client::nfd::numbers::{origin, route_flags, status_code};
+use namehop_client::nfd::{ControlParameters, ControlResponse};
 use namehop_packet::FaceId;
 use namehop_wire::security::unix_time_ms;
 use namehop_wire::{Data, DecodeError, Name, NameRef, PrefixAnnouncement};
@@ -12,8 +14,6 @@ use super::dispatcher::Requester;
 use super::rib::{check_neighbour, refused};
 use super::{ControlPlane, Management, RouteError};
 use crate::authentication::{Authority, Rejection};
-use crate::nfd::numbers::{origin, route_flags, status_code};
-use crate::nfd::{ControlParameters, ControlResponse};
 use crate::rib::Route;
 
 /// Cost of routes from prefix announcements (NFD self-learning).

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use namehop_client::nfd::numbers::status_code;
+use namehop_client::nfd::{ControlParameters, ControlResponse};
 use namehop_engine::strategy::{StrategyError, StrategyInstance, StrategyProgram};
 use namehop_wire::{Name, NameRef};
 use tracing::warn;
@@ -14,8 +16,6 @@ use super::reply::not_saved;
 use super::verbs::bad_request;
 use super::{ControlPlane, Management, StateChange, fib};
 use crate::authentication::Authority;
-use crate::nfd::numbers::status_code;
-use crate::nfd::{ControlParameters, ControlResponse};
 
 /// Returns the strategy name in a Name, which must be its only component.
 fn strategy_name(name: &Name) -> Option<&str> {

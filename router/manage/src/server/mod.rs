@@ -21,7 +21,6 @@ mod learned_routes;
 mod loaded_prefixes;
 mod loaded_strategies;
 mod ndt;
-mod power;
 mod readvertise;
 mod reply;
 mod rib;
@@ -44,14 +43,9 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
-pub use control_plane::{
-    ControlPlane, DispatchEntry, DispatchError, EngineStatus, HandoverCounters, NotSaved, PortForbidden, QueueStatus,
-    StateChange, WorkerStatus,
-};
+pub use control_plane::{ControlPlane, DispatchError, EngineStatus, NotSaved, PortForbidden, StateChange};
 pub use inside::{Inside, RouterEnds, TableCursor};
-pub use latency::{LatencyCounts, LatencyStatus};
 pub use learned_routes::AnnouncementError;
-pub use power::{PowerPart, PowerStatus};
 pub use rib::RouteError;
 
 use crate::authentication::Authenticator;

@@ -1,9 +1,10 @@
 //! Module `ndt`: which worker owns which names. Namehop's own addition to the NFD management protocol.
 
+use namehop_client::nfd::numbers::status_code;
+use namehop_client::nfd::{ControlParameters, ControlResponse, FieldSet};
+
 use super::verbs::{Action, Verb};
 use super::{ControlPlane, DispatchError, Management};
-use crate::nfd::numbers::status_code;
-use crate::nfd::{ControlParameters, ControlResponse, FieldSet};
 
 impl<C: ControlPlane> Management<C> {
     /// Verbs of the module.

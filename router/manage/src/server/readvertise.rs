@@ -4,6 +4,7 @@
 //! The FIB determines the faces through which a destination is reached. It is looked up again when a prefix of the
 //! destination's command names gains or loses a next hop.
 
+use namehop_client::nfd::ReadvertiseStatus;
 use namehop_engine::fib::FibWriter;
 use namehop_engine::strategy::StrategyInstance;
 use namehop_packet::{FaceId, FaceScope};
@@ -11,7 +12,6 @@ use namehop_wire::NameRef;
 use namehop_wire::lp::LpPacket;
 
 use super::{ControlPlane, Management};
-use crate::nfd::ReadvertiseStatus;
 use crate::readvertise::{Destination, MAX_DESTINATIONS, read_token};
 use crate::rib::{Cursor, ReadvertisedCosts, RoutesView};
 

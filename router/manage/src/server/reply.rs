@@ -1,14 +1,14 @@
 //! Answers: Data signed with DigestSha256, in link-layer packets that return the PIT token. All are marked as not to be
 //! cached, because an answer is valid only when given, and a million answers would evict everything else.
 
+use namehop_client::nfd::ControlResponse;
+use namehop_client::nfd::numbers::status_code;
 use namehop_wire::data::content_type;
 use namehop_wire::lp::{self, CACHE_POLICY_NO_CACHE, LpHeader, PitToken};
 use namehop_wire::security::DigestSigner;
 use namehop_wire::{ComponentRef, DataBuilder, MAX_PACKET_SIZE, Name, NameRef};
 
 use super::{ControlPlane, Management, NotSaved};
-use crate::nfd::ControlResponse;
-use crate::nfd::numbers::status_code;
 
 /// FreshnessPeriod of every Data that the server sends, in milliseconds.
 pub(super) const FRESHNESS_MS: u64 = 1000;

@@ -1,5 +1,7 @@
 //! Module `rib`: routes, and the changes of the FIB that they cause.
 
+use namehop_client::nfd::numbers::{origin, route_flags, status_code};
+use namehop_client::nfd::{ControlParameters, ControlResponse, FieldSet};
 use namehop_face::counters::LinkDrop;
 use namehop_packet::FaceId;
 use namehop_wire::NameRef;
@@ -11,8 +13,6 @@ use super::reply::not_saved;
 use super::verbs::{Action, Verb};
 use super::{ControlPlane, Management, StateChange};
 use crate::authentication::Authority;
-use crate::nfd::numbers::{origin, route_flags, status_code};
-use crate::nfd::{ControlParameters, ControlResponse, FieldSet};
 use crate::rib::{Rib, RibError, Route, RouteLimits};
 
 /// Routes, and the state of transferring them to the FIB.

@@ -9,6 +9,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
+use namehop_client::nfd::names::module;
+use namehop_client::nfd::{
+    ChannelStatus, DropCount, FaceQueryFilter, GeneralStatus, LoadedStrategy, StrategyChoice, encode_item, encode_items,
+};
 use namehop_engine::fib::FibCursor;
 use namehop_face::counters::LinkDrop;
 use namehop_packet::DropReason;
@@ -20,10 +24,6 @@ use super::cs::cs_info;
 use super::faces::face_status;
 use super::streams::Source;
 use super::{ControlPlane, Management};
-use crate::nfd::names::module;
-use crate::nfd::{
-    ChannelStatus, DropCount, FaceQueryFilter, GeneralStatus, LoadedStrategy, StrategyChoice, encode_item, encode_items,
-};
 use crate::rib::Cursor;
 
 /// Entries of a long list built between two pauses.

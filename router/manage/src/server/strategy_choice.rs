@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
+use namehop_client::nfd::numbers::status_code;
+use namehop_client::nfd::{ControlParameters, ControlResponse, FieldSet};
 use namehop_engine::strategy::StrategyError;
 use tokio::task::yield_now;
 
 use super::reply::not_saved;
 use super::verbs::{Action, Response, Verb, bad_request};
 use super::{ControlPlane, Management, StateChange, fib};
-use crate::nfd::numbers::status_code;
-use crate::nfd::{ControlParameters, ControlResponse, FieldSet};
 
 /// Entries of the FIB processed between two pauses, which takes some tenths of a millisecond.
 const PORTION: usize = 16_384;

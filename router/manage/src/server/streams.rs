@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::Poll;
 
+use namehop_client::nfd::{self, DatasetItem, FibEntry, NextHopRecord, RibEntry, encode_item};
 use namehop_packet::FaceId;
 
 use crate::fib_file::SnapshotWriter;
@@ -24,7 +25,6 @@ use tokio::task::yield_now;
 use super::dataset::SEGMENT_BYTES;
 use super::reply::{ReplyTo, data};
 use super::{ControlPlane, Management};
-use crate::nfd::{self, DatasetItem, FibEntry, NextHopRecord, RibEntry, encode_item};
 use crate::rib::Cursor;
 
 /// Maximum distance of a requested segment after the last one built.

@@ -6,13 +6,13 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use namehop_client::nfd::numbers::{MAX_TRACED_PACKETS, status_code};
+use namehop_client::nfd::{ControlParameters, ControlResponse, FieldSet, TracedPacket, TracedStep, encode_item};
 use namehop_engine::trace::{PacketTrace, TraceRequest};
 use namehop_wire::tlv::Writer;
 
 use super::verbs::{Action, Verb, bad_request};
 use super::{ControlPlane, Management};
-use crate::nfd::numbers::{MAX_TRACED_PACKETS, status_code};
-use crate::nfd::{ControlParameters, ControlResponse, FieldSet, TracedPacket, TracedStep, encode_item};
 
 /// A trace that is not read expires after this time, in milliseconds.
 const ABANDONED_AFTER_MS: u64 = 10_000;

@@ -7,10 +7,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
+use namehop_client::nfd::names::module;
+use namehop_client::nfd::{ControlParameters, ControlResponse, FieldSet, numbers::status_code};
+
 use super::dispatcher::Requester;
 use super::{ControlPlane, Management};
-use crate::nfd::names::module;
-use crate::nfd::{ControlParameters, ControlResponse, FieldSet, numbers::status_code};
 
 /// A command.
 pub(super) struct Verb<C: 'static> {

@@ -1,11 +1,11 @@
 //! Views of the Content Store.
 
+use namehop_client::nfd::numbers::cs_flags;
+use namehop_client::nfd::{ControlParameters, CsInfo, CsPolicyCounters};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::CsDiskView;
-use crate::nfd::numbers::cs_flags;
-use crate::nfd::{ControlParameters, CsInfo, CsPolicyCounters};
 
 /// Settings and counters of the Content Store.
 #[derive(Debug, Clone, Serialize, ToSchema)]

@@ -1,10 +1,9 @@
 //! View of the second tier of the Content Store.
 
+use namehop_client::nfd::CsDisk;
 use namehop_engine::second_tier::TierReport;
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::nfd::CsDisk;
 
 /// The second tier of the Content Store, on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]

@@ -1,9 +1,8 @@
 //! Views of the name dispatch table, which assigns names to workers.
 
+use namehop_client::nfd::DispatchEntry;
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::server::DispatchEntry;
 
 /// An entry of the name dispatch table.
 #[derive(Debug, Clone, Serialize, ToSchema)]

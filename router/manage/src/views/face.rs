@@ -1,12 +1,11 @@
 //! Views of faces.
 
+use namehop_client::nfd::numbers::face_flags;
+use namehop_client::nfd::{Code, ControlParameters, FaceStatus};
 use namehop_face::registry::PitTokenMode;
 use namehop_face::{FaceFlags, FacePersistency};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::nfd::numbers::face_flags;
-use crate::nfd::{Code, ControlParameters, FaceStatus};
 
 /// A face with all its properties and packet counts.
 #[derive(Debug, Clone, Serialize, ToSchema)]

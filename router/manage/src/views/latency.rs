@@ -1,9 +1,8 @@
 //! Views of the times that packets stay in the router.
 
+use namehop_client::nfd::{LatencyCounts, LatencyStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::server::{LatencyCounts, LatencyStatus};
 
 /// Times of a sample of packets from reception to transmission, in steps of one percent.
 #[derive(Debug, Clone, Serialize, ToSchema)]

@@ -1,9 +1,8 @@
 //! Views of the power of the host.
 
+use namehop_client::nfd::{PowerPart, PowerStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::server::{PowerPart, PowerStatus};
 
 /// Power over about the last second, and energy since the start of the router.
 #[derive(Debug, Clone, Serialize, ToSchema)]

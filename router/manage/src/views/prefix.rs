@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
+use namehop_client::nfd::numbers::{origin, route_flags};
+use namehop_client::nfd::{FibEntry, Route, StrategyChoice};
 use namehop_wire::Name;
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::nfd::numbers::{origin, route_flags};
-use crate::nfd::{FibEntry, Route, StrategyChoice};
 
 /// A route.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -69,7 +68,7 @@ pub struct FibView {
 impl FibView {
     /// Creates the view of an entry. `remote_uris` holds the remote addresses of faces by id.
     pub fn new(entry: &FibEntry, remote_uris: &HashMap<u64, String>) -> Self {
-        let view = |hop: &crate::nfd::NextHopRecord| NextHopView {
+        let view = |hop: &namehop_client::nfd::NextHopRecord| NextHopView {
             face_id: hop.face_id,
             remote_uri: remote_uris.get(&hop.face_id).cloned(),
             cost: hop.cost,

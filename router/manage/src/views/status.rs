@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use namehop_client::nfd::{
+    CsDisk, DropCount, GeneralStatus, HandoverCounters, PowerStatus, QueueStatus, ReadvertiseStatus, WorkerStatus,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{CsDiskView, PowerView};
-use crate::nfd::{CsDisk, DropCount, GeneralStatus, ReadvertiseStatus};
-use crate::server::{HandoverCounters, PowerStatus, QueueStatus, WorkerStatus};
 
 /// Version, uptime, table sizes, packet counts, dropped packets by reason, and the status of readvertising.
 #[derive(Debug, Clone, Serialize, ToSchema)]

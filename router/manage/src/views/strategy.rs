@@ -1,10 +1,9 @@
 //! Views of available strategies.
 
+use namehop_client::nfd::LoadedStrategy;
 use namehop_engine::strategy::{ParameterInfo, StrategyInfo};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::nfd::LoadedStrategy;
 
 /// An available strategy.
 #[derive(Debug, Clone, Serialize, ToSchema)]

@@ -3,6 +3,12 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use namehop_client::nfd::numbers::{cs_flags, face_flags, origin, route_flags};
+use namehop_client::nfd::{
+    Code, ControlParameters, CsDisk, CsInfo, CsPolicyCounters, DropCount, FaceStatus, FibEntry, GeneralStatus,
+    HandoverCounters, NextHopRecord, PowerPart, PowerStatus, QueueStatus, ReadvertiseCounters, ReadvertiseError,
+    ReadvertiseStatus, Route, StrategyChoice, WorkerStatus,
+};
 use namehop_face::FacePersistency;
 use namehop_packet::{FaceScope, LinkType};
 use namehop_wire::Name;
@@ -10,12 +16,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::nfd::numbers::{cs_flags, face_flags, origin, route_flags};
-use crate::nfd::{
-    Code, ControlParameters, CsDisk, CsInfo, CsPolicyCounters, DropCount, FaceStatus, FibEntry, GeneralStatus,
-    NextHopRecord, ReadvertiseCounters, ReadvertiseError, ReadvertiseStatus, Route, StrategyChoice,
-};
-use crate::server::{HandoverCounters, PowerPart, PowerStatus, QueueStatus, WorkerStatus};
 
 fn as_json(view: impl Serialize) -> Value {
     serde_json::to_value(view).expect("views must have text keys")

@@ -1,9 +1,8 @@
 //! Views of traced packets.
 
+use namehop_client::nfd::{TracedPacket, TracedStep};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::nfd::{TracedPacket, TracedStep};
 
 /// The decisions about one packet.
 #[derive(Debug, Clone, Serialize, ToSchema)]

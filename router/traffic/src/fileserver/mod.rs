@@ -30,6 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use namehop_client::endpoint::{Answer, Endpoint, Request, Responder};
 use namehop_wire::security::Signer;
 use namehop_wire::{BuildError, Name};
 use serde::Serialize;
@@ -39,7 +40,6 @@ use tokio::time::timeout;
 use self::answer::Answerer;
 use self::directory::Directory;
 use self::request::{FileRequest, parse};
-use crate::endpoint::{Answer, Endpoint, Request, Responder};
 
 /// Maximum number of Interests queued for the threads. More are dropped; consumers retransmit them.
 const QUEUE_LENGTH: usize = 1024;

@@ -6,6 +6,8 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use namehop_client::endpoint::{ExpressError, Response, RouteOptions};
+use namehop_client::testing::Loopback;
 use namehop_wire::Data;
 use namehop_wire::builder::InterestBuilder;
 use namehop_wire::data::content_type;
@@ -14,9 +16,7 @@ use namehop_wire::tlv::Reader;
 use tempfile::TempDir;
 
 use super::*;
-use crate::endpoint::{ExpressError, Response, RouteOptions};
 use crate::segmented::{FetchOptions, InOrder, ObjectMetadata, fetch};
-use crate::testing::Loopback;
 
 const SEGMENT_BYTES: usize = 100;
 

@@ -3,12 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use namehop_client::target::TransportUri;
 use namehop_face::encapsulation::{FacePeer, Peer};
 use namehop_face::registry::MIN_MTU_BYTES;
 use namehop_face::uri::{FaceUri, PortDriver};
 use namehop_wire::MAX_PACKET_SIZE;
-
-use crate::target::TransportUri;
 
 /// Address of a link in one URI.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,17 +7,17 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use namehop_client::endpoint::{CommandError, RouteOptions, check_response, command};
+use namehop_client::nfd::ControlParameters;
+use namehop_client::nfd::names::module;
+use namehop_client::target::TransportUri;
 use namehop_wire::lp::{KnowsPitTokens, LpPacket};
 use namehop_wire::security::{Signer, next_signature_time_ms, unix_time_ms};
-use namehop_wire::tlv::{Reader, Writer, decode_nni, types};
 use namehop_wire::{Data, Interest, Name};
 
 use super::LoadError;
 use super::link::{Link, PATIENCE};
 use super::socket_link::SocketLink;
-use crate::endpoint::{RouteOptions, command};
-use crate::target::TransportUri;
-use command::{CommandError, RibVerb};
 
 /// Time limit of a command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(4);
@@ -71,11 +71,8 @@ fn report_token_support(link: &mut SocketLink) -> Result<(), LoadError> {
 impl CreatedFace {
     /// Destroys the face and its routes, ignoring errors.
     pub(super) fn destroy(mut self) {
-        let mut parameters = Writer::new();
-        parameters.nested(types::nfd::CONTROL_PARAMETERS, |writer| {
-            writer.nni(types::nfd::FACE_ID, self.face_id);
-        });
-        let _ = self.commander.exchange(&mut self.link, ("faces", "destroy"), &parameters);
+        let parameters = ControlParameters { face_id: Some(self.face_id), ..ControlParameters::default() };
+        let _ = self.commander.exchange(&mut self.link, (module::FACES, "destroy"), &parameters);
     }
 }
 
@@ -102,31 +99,27 @@ struct CommandClient {
 
 impl CommandClient {
     fn register_route(&mut self, link: &mut SocketLink, prefix: &Name, options: RouteOptions) -> Result<(), LoadError> {
-        let verb = RibVerb::Register;
-        let parameters = command::rib_parameters(verb, prefix, &options);
-        let answer = self.exchange(link, ("rib", verb.name()), &parameters);
+        let answer = self.exchange(link, (module::RIB, "register"), &options.parameters(prefix));
         answer.map(drop).map_err(|source| LoadError::Register { prefix: prefix.clone(), source })
     }
 
     fn create_face(&mut self, link: &mut SocketLink, remote: SocketAddr) -> Result<u64, CommandError> {
-        let mut parameters = Writer::new();
-        parameters.nested(types::nfd::CONTROL_PARAMETERS, |writer| {
-            writer.element(types::nfd::URI, face_uri(remote).as_bytes());
-        });
-        let body = self.exchange(link, ("faces", "create"), &parameters)?;
-        face_id(&body)
+        let parameters = ControlParameters { uri: Some(face_uri(remote)), ..ControlParameters::default() };
+        let created = self.exchange(link, (module::FACES, "create"), &parameters)?;
+        created
+            .face_id
             .ok_or_else(|| CommandError::Malformed("the answer to faces/create contains no face id".to_owned()))
     }
 
-    /// Sends a command and waits for the Data of the same name; returns the body of the answer.
+    /// Sends a command and waits for the Data of the same name; returns the parameters in the answer.
     fn exchange(
         &mut self,
         link: &mut SocketLink,
         verb: (&str, &str),
-        parameters: &Writer,
-    ) -> Result<Vec<u8>, CommandError> {
+        parameters: &ControlParameters,
+    ) -> Result<ControlParameters, CommandError> {
         self.last_time_ms = next_signature_time_ms(self.last_time_ms, unix_time_ms());
-        let interest = command::command(verb, link.is_local(), parameters, self.signer.as_ref(), self.last_time_ms)?;
+        let interest = command(verb, link.is_local(), parameters, self.signer.as_ref(), self.last_time_ms)?;
         let broken = |error: std::io::Error| CommandError::Malformed(format!("connection failed: {error}"));
         let name = Interest::decode(&interest).map_err(|error| CommandError::Malformed(error.to_string()))?.name;
         link.send(&interest, &[interest.len()]).map_err(broken)?;
@@ -140,7 +133,7 @@ impl CommandClient {
                     answer =
                         Some(Err(CommandError::Malformed("the forwarder refused the command with a Nack".to_owned())));
                 } else if Data::decode(fragment).is_ok_and(|data| data.name == name) {
-                    answer = Some(command::check_response(fragment));
+                    answer = Some(check_response(fragment));
                 }
                 // A route works before the forwarder confirms it: Interests that arrive before the answer are kept for
                 // the producer.
@@ -153,16 +146,4 @@ impl CommandClient {
         }
         Err(CommandError::Malformed("no answer to the command".to_owned()))
     }
-}
-
-fn face_id(body: &[u8]) -> Option<u64> {
-    let parameters = Reader::new(body).read_typed(types::nfd::CONTROL_PARAMETERS).ok()?;
-    let mut fields = Reader::new(parameters.value);
-    while !fields.is_empty() {
-        let field = fields.read_element().ok()?;
-        if field.typ == types::nfd::FACE_ID {
-            return decode_nni(field.value).ok();
-        }
-    }
-    None
 }

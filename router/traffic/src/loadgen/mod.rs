@@ -13,12 +13,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use namehop_client::endpoint::CommandError;
+use namehop_client::target::TransportUri;
 use namehop_wire::Name;
 use namehop_wire::security::Signer;
 
-use crate::endpoint::CommandError;
 use crate::segmented::WindowKind;
-use crate::target::TransportUri;
 
 mod address;
 mod consumer;

@@ -10,6 +10,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use namehop_client::target::TransportUri;
 use namehop_wire::Name;
 use namehop_wire::security::Signer;
 
@@ -20,7 +21,6 @@ use super::{
     Consumer, ConsumerCounts, ConsumerPlan, LONGEST, LinkAddress, LoadError, PortError, ProcessTimes, Producer,
     ProducerCounts, ReplyPattern, TICK,
 };
-use crate::target::TransportUri;
 
 /// Time limit for the peer of a memif to connect: memif clients try once a second.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

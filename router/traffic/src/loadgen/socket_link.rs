@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use namehop_client::target::{HostPort, TransportUri};
+use namehop_client::transport::of_family;
 use namehop_face::LinkDrop;
 use namehop_face::socket::kernel_drops;
 use namehop_wire::MAX_PACKET_SIZE;
@@ -17,8 +19,6 @@ use nix::sys::time::TimeSpec;
 
 use super::LoadError;
 use super::link::{Link, LinkCounts, PATIENCE, add_loss};
-use crate::target::{HostPort, TransportUri};
-use crate::transport::of_family;
 
 /// Time without a read by the forwarder after which a connection fails.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -155,7 +155,7 @@ impl SocketLink {
         }
     }
 
-    /// Returns true if forwarders treat this connection as a local face, as in [`crate::transport::Connected::local`].
+    /// Returns true if forwarders treat this connection as a local face, as in [`namehop_client::transport::Connected::local`].
     pub(super) fn is_local(&self) -> bool {
         match &self.kind {
             Kind::Unix(_) => true,

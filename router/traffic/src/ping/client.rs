@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use namehop_client::endpoint::{Endpoint, ExpressError};
 use namehop_wire::builder::InterestBuilder;
 use namehop_wire::lp::NackReason;
 use namehop_wire::{Name, NameRef};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
-
-use crate::endpoint::{Endpoint, ExpressError};
 
 /// Name component between the prefix and the sequence number.
 const PING_COMPONENT: &str = "ping";

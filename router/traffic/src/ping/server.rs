@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use namehop_client::endpoint::{Answer, Endpoint};
 use namehop_wire::builder::DataBuilder;
 use namehop_wire::security::Signer;
 use namehop_wire::{BuildError, Name, NameRef};
 use tracing::debug;
-
-use crate::endpoint::{Answer, Endpoint};
 
 /// Options of the answers.
 #[derive(Clone)]

@@ -4,12 +4,12 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use namehop_client::endpoint::{Endpoint, ExpressError, RouteOptions};
+use namehop_client::testing::{Faults, Loopback};
 use namehop_wire::lp::NackReason;
 use namehop_wire::security::DigestSigner;
 
 use super::*;
-use crate::endpoint::{Endpoint, ExpressError, RouteOptions};
-use crate::testing::{Faults, Loopback};
 
 fn config(count: u64) -> PingConfig {
     PingConfig {

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use namehop_client::endpoint::{Endpoint, ExpressError, Response};
 use namehop_wire::builder::InterestBuilder;
 use namehop_wire::data::content_type;
 use namehop_wire::lp::NackReason;
@@ -11,7 +12,6 @@ use namehop_wire::{Data, Name, NameRef};
 use super::fetcher::{FetchError, FetchOptions};
 use super::metadata_name;
 use super::numbering::{Numbering, is_version};
-use crate::endpoint::{Endpoint, ExpressError, Response};
 
 /// Time-out of one discovery Interest in milliseconds. The round-trip time to the producer is unknown, and a retry is
 /// cheap.

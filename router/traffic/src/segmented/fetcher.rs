@@ -8,6 +8,7 @@ use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use hdrhistogram::Histogram;
+use namehop_client::endpoint::{Endpoint, ExpressError, Response};
 use namehop_wire::builder::InterestBuilder;
 use namehop_wire::data::content_type;
 use namehop_wire::interest::DEFAULT_INTEREST_LIFETIME_MS;
@@ -23,7 +24,6 @@ use super::output::{Output, OutputError};
 use super::rtt::{RtoBounds, RttEstimator};
 use super::state::{SegmentRequest, Transfer};
 use super::verification::{Verification, VerificationError};
-use crate::endpoint::{Endpoint, ExpressError, Response};
 
 /// Number of NoRoute Nacks for a segment that fail the fetch. Routes come and go, but the fetch does not wait for a
 /// missing one.

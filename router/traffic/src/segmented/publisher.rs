@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use namehop_client::endpoint::{Answer, Endpoint, Request};
 use namehop_wire::builder::DataBuilder;
 use namehop_wire::security::Signer;
 use namehop_wire::{BuildError, ComponentRef, Interest, MAX_PACKET_SIZE, Name, NameRef};
@@ -15,7 +16,6 @@ use tracing::debug;
 
 use super::discovery::ObjectMetadata;
 use super::metadata_name;
-use crate::endpoint::{Answer, Endpoint, Request};
 
 /// Maximum number of signed segments kept per object, so that a repeated request is not signed again. With ECDSA,
 /// signing again would make a different Data of the same name.

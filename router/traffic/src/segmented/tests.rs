@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use namehop_client::endpoint::{Answer, Endpoint, ExpressError, RouteOptions};
+use namehop_client::testing::{Faults, Loopback};
 use namehop_wire::builder::{DataBuilder, InterestBuilder};
 use namehop_wire::lp::NackReason;
 use namehop_wire::security::{DigestSigner, HmacSigner, Signer};
 
 use super::*;
-use crate::endpoint::{Answer, Endpoint, ExpressError, RouteOptions};
-use crate::testing::{Faults, Loopback};
 
 fn name(uri: &str) -> Name {
     uri.parse().unwrap()

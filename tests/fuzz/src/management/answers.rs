@@ -1,7 +1,7 @@
 //! Checks the answers of the management server: they match the Interests, and clients can decode their contents.
 
-use namehop_manage::nfd::numbers::status_code;
-use namehop_manage::nfd::{
+use namehop_client::nfd::numbers::status_code;
+use namehop_client::nfd::{
     ChannelStatus, CodecError, ControlResponse, CsInfo, DropCount, FaceEventNotification, FaceStatus, FibEntry,
     GeneralStatus, ReadvertiseStatus, RibEntry, StrategyChoice,
 };

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use namehop_manage::nfd::names::{self, module};
+use namehop_client::nfd::names::{self, module};
 use namehop_wire::builder::InterestSignatureOptions;
 use namehop_wire::security::{DigestSigner, KeySigner, PrivateKey, Signer, unix_time_ms};
 use namehop_wire::tlv::{Writer, types};

@@ -5,10 +5,10 @@ mod view;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use namehop_client::nfd::{Code, ControlParameters, FaceStatus, names::module};
 use namehop_face::uri::FaceUri;
-use namehop_manage::client::FaceSelector;
-use namehop_manage::nfd::{Code, ControlParameters, FaceStatus, names::module};
 use namehop_manage::requests::{FaceProperties, Persistency, PitTokens};
+use namehop_manage::route_file::FaceSelector;
 use namehop_manage::views::{ChangedFaceView, FaceView};
 
 use crate::connection::{ConnectionArgs, block_on};

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use clap::Args;
 use futures_util::stream::{self, StreamExt};
-use namehop_traffic::endpoint::Endpoint;
+use namehop_client::endpoint::Endpoint;
 use namehop_traffic::segmented::{
     Discard, FetchError, FetchOptions, FetchProgress, FetchReport, FileOutput, OutputError, fetch,
 };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use namehop_traffic::endpoint::Endpoint;
+use namehop_client::endpoint::Endpoint;
 use namehop_traffic::fileserver::{FileServer, FileServerCounters, FileServerError, FileServerOptions};
 use namehop_wire::Name;
 

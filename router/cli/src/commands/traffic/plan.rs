@@ -6,13 +6,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
+use namehop_client::target::TransportUri;
 use namehop_face::FaceUri;
 use namehop_traffic::loadgen::{
     ConsumerConfig, ConsumerPlan, DataShape, LinkAddress, LinkUri, Names, Pacing, Pattern, ProducerConfig, Reply,
     ReplyKind, ReplyPattern,
 };
 use namehop_traffic::segmented::WindowKind;
-use namehop_traffic::target::TransportUri;
 use namehop_traffic::workload::{WorkloadKind, WorkloadShape};
 use namehop_wire::Name;
 use namehop_wire::lp::NackReason;

@@ -1,7 +1,7 @@
 //! `namehop traffic producer`: runs one producer.
 
 use clap::Args;
-use namehop_traffic::target::TransportUri;
+use namehop_client::target::TransportUri;
 use namehop_wire::Name;
 
 use super::plan::{LinkArgs, Plan, PlanEntry, ProducerEntry, ReplyEntry, ReplyPatternEntry};

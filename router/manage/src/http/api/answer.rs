@@ -3,12 +3,12 @@
 use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use namehop_client::nfd::numbers::status_code;
+use namehop_client::nfd::{CodecError, ControlParameters, ControlResponse};
 use serde::Serialize;
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
-use crate::nfd::numbers::status_code;
-use crate::nfd::{CodecError, ControlParameters, ControlResponse};
 use crate::server::RouterEnds;
 
 /// Content-Type of all answers.

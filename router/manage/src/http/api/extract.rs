@@ -8,13 +8,13 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use futures_util::StreamExt;
+use namehop_client::nfd::numbers::MAX_OBJECT_FILE_BYTES;
 use namehop_wire::Name;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use super::{Api, Failure};
-use crate::nfd::numbers::MAX_OBJECT_FILE_BYTES;
 
 /// Maximum size of a JSON body, in bytes: the longest names fit.
 const MAX_JSON_BYTES: usize = 64 << 10;

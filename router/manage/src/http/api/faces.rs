@@ -3,15 +3,15 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use namehop_client::nfd::names::module;
+use namehop_client::nfd::numbers::status_code;
+use namehop_client::nfd::{ControlParameters, ControlResponse, FaceQueryFilter, FaceStatus, decode_items};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::extract::{InPath, JsonBody, Query};
 use super::page::{Page, cursor, limit};
 use super::{Api, Failure, answer};
-use crate::nfd::names::module;
-use crate::nfd::numbers::status_code;
-use crate::nfd::{ControlParameters, ControlResponse, FaceQueryFilter, FaceStatus, decode_items};
 use crate::requests::{FaceProperties, explain_refused};
 use crate::views::{ChangedFaceView, FaceView};
 

@@ -3,14 +3,13 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use namehop_client::nfd::names::module;
+use namehop_client::nfd::{ControlParameters, LatencyStatus, decode_items};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::extract::JsonBody;
 use super::{Api, Failure, answer};
-use crate::nfd::names::module;
-use crate::nfd::{ControlParameters, decode_items};
-use crate::server::LatencyStatus;
 use crate::views::LatencyView;
 
 /// The share of packets to measure.

@@ -3,11 +3,11 @@
 //!
 //! A page contains the position of the next one. The server keeps no state for it.
 
+use namehop_client::nfd::{DatasetItem, decode_items};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Api, Failure};
-use crate::nfd::{DatasetItem, decode_items};
 use crate::server::TableCursor;
 
 /// Default and maximum number of items in a page.

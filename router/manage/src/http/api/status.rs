@@ -2,10 +2,10 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use namehop_client::nfd::names::module;
+use namehop_client::nfd::{CsInfo, GeneralStatus, decode_items};
 
 use super::{Api, Failure, answer};
-use crate::nfd::names::module;
-use crate::nfd::{CsInfo, GeneralStatus, decode_items};
 use crate::views::{OwnDatasets, StatusView};
 
 /// Show version, uptime, table sizes, packet counts, and dropped packets by reason

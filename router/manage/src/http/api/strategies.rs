@@ -3,6 +3,8 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use namehop_client::nfd::names::module;
+use namehop_client::nfd::{ControlParameters, LoadedStrategy, StrategyChoice, decode_items};
 use namehop_engine::strategy::{STRATEGIES, registry};
 use namehop_wire::Name;
 use serde::{Deserialize, Serialize};
@@ -11,8 +13,6 @@ use utoipa::{IntoParams, ToSchema};
 use super::extract::{FileBody, InPath, JsonBody, Query, name};
 use super::page::{Page, limit};
 use super::{Api, Failure, answer};
-use crate::nfd::names::module;
-use crate::nfd::{ControlParameters, LoadedStrategy, StrategyChoice, decode_items};
 use crate::views::{StrategyChoiceView, StrategyView};
 
 /// Filter and page of a list of strategy choices.

@@ -3,15 +3,14 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use namehop_client::nfd::names::module;
+use namehop_client::nfd::{ControlParameters, CsInfo, DispatchEntry, decode_items};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::extract::{JsonBody, name};
 use super::{Api, Failure, answer};
-use crate::nfd::names::module;
-use crate::nfd::{ControlParameters, CsInfo, decode_items};
 use crate::requests::CsSettings;
-use crate::server::DispatchEntry;
 use crate::views::{CsConfigView, CsErasureView, CsInfoView, DispatchEntryView, DispatchMoveView};
 
 /// Data to erase.

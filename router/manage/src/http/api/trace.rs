@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
+use namehop_client::nfd::names::module;
+use namehop_client::nfd::numbers::{MAX_TRACED_PACKETS, status_code};
+use namehop_client::nfd::{ControlParameters, TracedPacket, decode_items};
 use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 use utoipa::ToSchema;
 
 use super::extract::{JsonBody, name};
 use super::{Api, Failure, answer};
-use crate::nfd::names::module;
-use crate::nfd::numbers::{MAX_TRACED_PACKETS, status_code};
-use crate::nfd::{ControlParameters, TracedPacket, decode_items};
 use crate::server::Inside;
 use crate::views::TracedPacketView;
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use namehop_client::nfd::numbers::origin;
+use namehop_client::nfd::{ControlParameters, ControlResponse, ReadvertiseStatus};
 use namehop_packet::FaceId;
 use namehop_wire::certificate::{new_key_name, save_certificate, self_signed_certificate};
 use namehop_wire::lp::LpPacket;
@@ -13,8 +15,6 @@ use namehop_wire::{DataBuilder, Interest, KeyLocator, Name, ValidityPeriod};
 use super::super::{DaemonSettings, Destination, GatewaySettings, IdentityError, SigningIdentity, read_token};
 use super::name;
 use crate::authentication::SignedCommand;
-use crate::nfd::numbers::origin;
-use crate::nfd::{ControlParameters, ControlResponse, ReadvertiseStatus};
 
 const FACE: FaceId = FaceId(300);
 

@@ -1,10 +1,10 @@
 //! Capture: the frames in it, and its end.
 
+use namehop_client::nfd::{CaptureStream, CapturedFrame};
 use namehop_face::capture::Direction;
 use namehop_wire::MAX_PACKET_SIZE;
 
 use super::*;
-use crate::nfd::{CaptureStream, CapturedFrame};
 
 fn request(count: u64) -> ControlParameters {
     ControlParameters { count: Some(count), ..named("/A") }

@@ -1,14 +1,14 @@
 //! Status datasets: contents, versions and segments.
 
+use namehop_client::nfd::{
+    ChannelStatus, CsInfo, DatasetItem, DropCount, FaceQueryFilter, FaceStatus, FibEntry, GeneralStatus, NextHopRecord,
+    RibEntry, Route as NfdRoute, StrategyChoice, decode_items,
+};
 use namehop_face::LinkDrop;
 use namehop_packet::{DropReason, FaceScope};
 use namehop_wire::data::content_type;
 
 use super::*;
-use crate::nfd::{
-    ChannelStatus, CsInfo, DatasetItem, DropCount, FaceQueryFilter, FaceStatus, FibEntry, GeneralStatus, NextHopRecord,
-    RibEntry, Route as NfdRoute, StrategyChoice, decode_items,
-};
 
 pub(super) fn list(module: &str, verb: &str) -> Name {
     names::localhost_verb(module, verb)

@@ -1,9 +1,9 @@
 //! The stream of face events.
 
+use namehop_client::nfd::{FaceEventKind, FaceEventNotification};
 use namehop_face::socket::FaceEvent;
 
 use super::*;
-use crate::nfd::{FaceEventKind, FaceEventNotification};
 
 fn subscribe(sequence: Option<u64>, lifetime_ms: u64) -> Vec<u8> {
     let builder = match sequence {

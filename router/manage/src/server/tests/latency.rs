@@ -2,9 +2,10 @@
 
 use std::num::NonZeroU32;
 
+use namehop_client::nfd::{LatencyCounts, LatencyStatus};
+
 use super::datasets::{items, list};
 use super::*;
-use crate::server::{LatencyCounts, LatencyStatus};
 
 #[test]
 fn it_is_measured_of_as_many_packets_as_the_command_says() {

@@ -1,10 +1,10 @@
 //! Prefixes loaded from a file, and the snapshot that can be loaded again.
 
 use crate::fib_file::{FaceWord, FibFile, FibFilePart};
+use namehop_client::nfd::numbers::origin;
 use namehop_wire::data::content_type;
 
 use super::*;
-use crate::nfd::numbers::origin;
 use crate::rib::Route;
 
 /// Loads a file of either format; words are face ids, or URIs of existing faces.

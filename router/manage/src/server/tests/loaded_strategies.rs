@@ -1,8 +1,9 @@
 //! Loading strategies: refusals, and authorization. Tests of the whole router compile programs from C and load them.
 
+use namehop_client::nfd::numbers::MAX_COMMAND_FILE_BYTES;
+
 use super::dispatch::key_and_certificate;
 use super::*;
-use crate::nfd::numbers::MAX_COMMAND_FILE_BYTES;
 
 /// Creates a router that accepts commands of the module with any signature, and lists this key for it.
 fn with_listed_key() -> (Fixture, impl Signer) {

@@ -2,6 +2,7 @@
 
 mod announcements;
 mod capture;
+mod client;
 mod cs;
 mod datasets;
 mod dispatch;
@@ -18,6 +19,7 @@ mod saving;
 mod strategy_choice;
 mod trace;
 
+use namehop_client::nfd::{ControlParameters, ControlResponse, names};
 use namehop_packet::FaceId;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -34,7 +36,6 @@ use tokio::task::LocalSet;
 
 use super::*;
 use crate::authentication::SecurityConfig;
-use crate::nfd::{ControlParameters, ControlResponse, names};
 use crate::testing::{self, FakeRouter};
 
 /// Id of the local application's face.

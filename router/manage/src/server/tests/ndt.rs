@@ -1,5 +1,7 @@
 //! Moving names to another worker.
 
+use namehop_client::nfd::{DispatchEntry, WorkerStatus};
+
 use super::datasets::{items, list};
 use super::*;
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use namehop_client::nfd::{ReadvertiseStatus, decode_items};
 use namehop_face::socket::FaceEvent;
 use namehop_wire::lp::NackReason;
 use namehop_wire::{DataBuilder, Interest};
 
 use super::*;
-use crate::nfd::{ReadvertiseStatus, decode_items};
 use crate::readvertise::{DaemonSettings, Destination};
 
 /// A command that the server sent to the daemon.

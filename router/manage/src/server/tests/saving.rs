@@ -1,7 +1,8 @@
 //! A command that cannot save its change has no effect and reports an error.
 
+use namehop_client::nfd::Code;
+
 use super::*;
-use crate::nfd::Code;
 
 fn permanent(uri: &str) -> ControlParameters {
     ControlParameters {

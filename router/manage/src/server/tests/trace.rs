@@ -1,10 +1,10 @@
 //! Packet trace: the packets in it, and its end.
 
+use namehop_client::nfd::{TracedPacket, TracedStep, decode_items};
 use namehop_engine::trace::{PacketTrace, TraceStep, TraceSubject};
 use namehop_packet::{DropReason, FaceId, Timestamp};
 
 use super::*;
-use crate::nfd::{TracedPacket, TracedStep, decode_items};
 
 fn packet(time_ns: u64) -> PacketTrace {
     let steps = vec![TraceStep::NotPending, TraceStep::Dropped(DropReason::PitFull)];

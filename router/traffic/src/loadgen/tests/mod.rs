@@ -5,10 +5,10 @@ mod session;
 
 use super::packets::{DataTemplate, InterestTemplate, Kind, scan};
 use super::*;
-use crate::endpoint::{LpFields, write_lp};
-use crate::testing::{Faults, Loopback};
+use namehop_client::testing::{Faults, Loopback};
 use namehop_wire::lp::{LpPacket, NackReason};
 use namehop_wire::security::{DigestSigner, HmacSigner, HmacVerifier, verify_interest};
+use namehop_wire::tlv::{Writer, types};
 use namehop_wire::{Data, Interest};
 
 fn prefix() -> Name {
@@ -125,9 +125,13 @@ fn only_digests_at_the_end_of_names_are_taken_off() {
 fn scanning_recognises_nacks_and_survives_garbage() {
     let mut interest = Vec::new();
     InterestTemplate::new(&pattern()).unwrap().append(&mut interest, 1, 2);
-    let mut writer = namehop_wire::tlv::Writer::new();
-    let fields = LpFields { nack: Some(NackReason::NO_ROUTE), ..LpFields::default() };
-    write_lp(&mut writer, &fields, &interest);
+    let mut writer = Writer::new();
+    writer.nested(types::LP_PACKET, |writer| {
+        writer.nested(types::LP_NACK, |writer| {
+            writer.nni(types::LP_NACK_REASON, NackReason::NO_ROUTE.code());
+        });
+        writer.element(types::LP_FRAGMENT, &interest);
+    });
     assert_eq!(scan(writer.as_slice()).unwrap().kind, Kind::Nack);
     assert_eq!(scan(&interest).unwrap().kind, Kind::Interest);
     for length in 0..writer.len() {

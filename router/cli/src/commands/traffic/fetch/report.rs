@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use namehop_traffic::endpoint::EndpointCounters;
+use namehop_client::endpoint::EndpointCounters;
 use namehop_traffic::segmented::{FetchCounts, FetchProgress};
 use serde::Serialize;
 

@@ -4,10 +4,10 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
+use namehop_client::nfd::{DispatchEntry, WorkerStatus};
 use serde_json::json;
 
 use super::*;
-use crate::server::{DispatchEntry, WorkerStatus};
 use crate::testing::NEIGHBOUR;
 
 #[test]

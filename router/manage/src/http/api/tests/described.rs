@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use namehop_client::nfd::{
+    DispatchEntry, PowerPart, PowerStatus, QueueStatus, ReadvertiseCounters, ReadvertiseError, ReadvertiseStatus,
+    WorkerStatus,
+};
 use serde_json::json;
 
 use super::schema::fault;
 use super::*;
 use crate::http::description;
-use crate::nfd::{ReadvertiseCounters, ReadvertiseError, ReadvertiseStatus};
-use crate::server::{DispatchEntry, PowerPart, PowerStatus, QueueStatus, WorkerStatus};
 
 const METHODS: [Method; 5] = [Method::GET, Method::PUT, Method::POST, Method::PATCH, Method::DELETE];
 

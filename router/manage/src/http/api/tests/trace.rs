@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use namehop_client::nfd::numbers::MAX_TRACED_PACKETS;
 use namehop_engine::trace::{PacketTrace, TraceStep, TraceSubject};
 use namehop_packet::{DropReason, FaceId, Timestamp};
 use serde_json::json;
@@ -10,7 +11,6 @@ use tokio::time::{Instant, sleep};
 use super::described::{described, operation};
 use super::schema::fault;
 use super::*;
-use crate::nfd::numbers::MAX_TRACED_PACKETS;
 
 fn packet(time_ns: u64, face: u32) -> PacketTrace {
     let steps = vec![TraceStep::NotPending, TraceStep::Dropped(DropReason::PitFull)];

@@ -3,17 +3,16 @@
 
 use std::sync::Arc;
 
-use namehop_wire::builder::{InterestBuilder, InterestSignatureOptions};
 use namehop_wire::security::{DigestSigner, Signer};
-use namehop_wire::tlv::{Reader, Writer, decode_nni, types};
 use namehop_wire::{Data, Name};
 
 use super::{Endpoint, ExpressError};
+use crate::nfd::names::{self, module};
+use crate::nfd::numbers::status_code;
+use crate::nfd::{CodecError, CommandOptions, ControlParameters, ControlResponse, build_command};
 
 /// Lifetime of a command Interest in milliseconds. Forwarders answer commands at once or never.
 const COMMAND_LIFETIME_MS: u64 = 4000;
-/// Status code of success.
-const OK: u64 = 200;
 
 /// Fields of a route other than its prefix; the forwarder chooses defaults for absent ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,15 +48,15 @@ pub enum CommandError {
     Malformed(String),
 }
 
-/// A RIB command.
+/// A command on the RIB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RibVerb {
+enum RibVerb {
     Register,
     Unregister,
 }
 
 impl RibVerb {
-    pub(crate) fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             RibVerb::Register => "register",
             RibVerb::Unregister => "unregister",
@@ -65,68 +64,56 @@ impl RibVerb {
     }
 }
 
-/// Encodes the ControlParameters of a RIB command.
-pub(crate) fn rib_parameters(verb: RibVerb, prefix: &Name, options: &RouteOptions) -> Writer {
-    let mut parameters = Writer::new();
-    parameters.nested(types::nfd::CONTROL_PARAMETERS, |writer| {
-        writer.element(types::NAME, prefix.value());
-        let mut field = |typ, value: Option<u64>| {
-            if let Some(value) = value {
-                writer.nni(typ, value);
-            }
-        };
-        field(types::nfd::FACE_ID, options.face_id);
-        field(types::nfd::ORIGIN, options.origin);
-        if verb == RibVerb::Register {
-            field(types::nfd::COST, options.cost);
-            field(types::nfd::FLAGS, options.flags);
-            field(types::nfd::EXPIRATION_PERIOD, options.expiration_ms);
+impl RouteOptions {
+    /// Returns the parameters of the command that adds the route.
+    pub fn parameters(&self, prefix: &Name) -> ControlParameters {
+        ControlParameters {
+            name: Some(prefix.clone()),
+            face_id: self.face_id,
+            origin: self.origin,
+            cost: self.cost,
+            flags: self.flags,
+            expiration_period_ms: self.expiration_ms,
+            ..ControlParameters::default()
         }
-    });
-    parameters
+    }
 }
 
-/// Builds a signed command Interest from encoded ControlParameters, under `/localhost` if `local`, otherwise under
-/// `/localhop`.
-pub(crate) fn command(
+/// Builds a signed command under `/localhost/nfd` if `is_local`, otherwise under `/localhop/nfd`.
+///
+/// # Errors
+/// `Malformed` if the command cannot be built.
+pub fn command(
     (module, verb): (&str, &str),
-    local: bool,
-    parameters: &Writer,
+    is_local: bool,
+    parameters: &ControlParameters,
     signer: &dyn Signer,
-    signature_time_ms: u64,
+    time_ms: u64,
 ) -> Result<Vec<u8>, CommandError> {
-    let name = Name::new()
-        .append_generic(if local { "localhost" } else { "localhop" })
-        .append_generic("nfd")
-        .append_generic(module)
-        .append_generic(verb)
-        .append_generic(parameters.as_slice());
-    let protection =
-        InterestSignatureOptions { nonce: Some(rand::random()), time_ms: Some(signature_time_ms), sequence: None };
-    InterestBuilder::new(name)
-        .nonce(rand::random())
-        .lifetime_ms(COMMAND_LIFETIME_MS)
-        .sign(signer, &protection)
+    let prefix = if is_local { names::localhost() } else { names::localhop() };
+    let name = prefix.append_generic(module).append_generic(verb).append_generic(parameters.to_vec());
+    let options = CommandOptions {
+        time_ms,
+        lifetime_ms: COMMAND_LIFETIME_MS,
+        must_be_fresh: false,
+        application_parameters: None,
+    };
+    build_command(name, signer, &options)
         .map_err(|error| CommandError::Malformed(format!("cannot build the command: {error}")))
 }
 
-/// Decodes a ControlResponse and returns its encoded body (empty if there is none).
+/// Returns the parameters in the answer to a command.
 ///
 /// # Errors
-/// Fails if the forwarder refused the command, or the answer is not a ControlResponse.
-pub(crate) fn check_response(packet: &[u8]) -> Result<Vec<u8>, CommandError> {
-    let malformed =
-        |error: namehop_wire::DecodeError| CommandError::Malformed(format!("malformed answer to the command: {error}"));
-    let data = Data::decode(packet).map_err(malformed)?;
-    let response = Reader::new(data.content).read_typed(types::nfd::CONTROL_RESPONSE).map_err(malformed)?;
-    let mut fields = Reader::new(response.value);
-    let code =
-        fields.read_typed(types::nfd::STATUS_CODE).and_then(|field| decode_nni(field.value)).map_err(malformed)?;
-    let text = fields.read_typed(types::nfd::STATUS_TEXT).map_err(malformed)?;
-    if code == OK {
-        return Ok(fields.remaining().to_vec());
+/// If the forwarder refused the command, or the answer is not a ControlResponse.
+pub fn check_response(packet: &[u8]) -> Result<ControlParameters, CommandError> {
+    let malformed = |error: CodecError| CommandError::Malformed(format!("malformed answer to the command: {error}"));
+    let data = Data::decode(packet).map_err(|error| malformed(error.into()))?;
+    let response = ControlResponse::decode(data.content).map_err(malformed)?;
+    if response.code == status_code::OK {
+        return response.parameters().map_err(malformed);
     }
-    Err(CommandError::Refused { code, text: String::from_utf8_lossy(text.value).into_owned() })
+    Err(CommandError::Refused { code: response.code, text: response.text })
 }
 
 impl Endpoint {
@@ -174,11 +161,15 @@ impl Endpoint {
         signature_time_ms: u64,
     ) -> Result<(), CommandError> {
         let signer = self.inner.shared.lock().command_signer.clone().unwrap_or_else(|| Arc::new(DigestSigner));
-        let parameters = rib_parameters(verb, prefix, options);
-        if verb == RibVerb::Register {
-            self.inner.shared.report_token_support();
+        let mut parameters = options.parameters(prefix);
+        match verb {
+            RibVerb::Register => self.inner.shared.report_token_support(),
+            RibVerb::Unregister => {
+                (parameters.cost, parameters.flags, parameters.expiration_period_ms) = (None, None, None)
+            }
         }
-        let interest = command(("rib", verb.name()), self.is_local(), &parameters, signer.as_ref(), signature_time_ms)?;
+        let interest =
+            command((module::RIB, verb.name()), self.is_local(), &parameters, signer.as_ref(), signature_time_ms)?;
         let response = self.express(interest).await?;
         check_response(&response.packet).map(drop)
     }

@@ -6,7 +6,21 @@
 use namehop_wire::tlv::Writer;
 
 use super::codec::{CodecError, DatasetItem, Fields, put_optional};
-use crate::server::DispatchEntry;
+
+/// An entry of the name dispatch table, which assigns names to workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DispatchEntry {
+    /// Index of the entry.
+    pub entry: u64,
+    /// The worker that owns its names.
+    pub worker: u64,
+    /// The previous owner, while it may still have pending Interests.
+    pub former_worker: Option<u64>,
+    /// True if names with more components have entries of their own.
+    pub is_divided: bool,
+    /// Packets per second, estimated from samples.
+    pub packets_per_s: u64,
+}
 
 /// TLV-TYPE of one item.
 const DISPATCH_ENTRY: u32 = 174;

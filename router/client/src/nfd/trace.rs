@@ -49,7 +49,7 @@ pub struct TracedStep {
 
 impl TracedPacket {
     /// Cuts long texts, so that the packet fits into a response.
-    pub(crate) fn cut(&mut self) {
+    pub fn cut(&mut self) {
         cut(&mut self.name, LONGEST_NAME);
         self.steps.iter_mut().for_each(|step| cut(&mut step.text, LONGEST_TEXT));
     }

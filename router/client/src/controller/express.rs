@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use namehop_traffic::endpoint::{Endpoint, ExpressError};
+use crate::endpoint::{Endpoint, ExpressError};
 
 use super::ClientError;
 

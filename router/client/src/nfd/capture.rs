@@ -65,14 +65,14 @@ impl DatasetItem for CapturedFrame {
 }
 
 /// Encodes a piece of the stream for a response.
-pub(crate) fn encode_piece(piece: &[u8]) -> Vec<u8> {
+pub fn encode_piece(piece: &[u8]) -> Vec<u8> {
     let mut writer = Writer::with_capacity(piece.len() + 8);
     writer.element(PIECE, piece);
     writer.into_vec()
 }
 
 /// Appends an encoded frame to the stream.
-pub(crate) fn encode_frame(frame: &CapturedFrame, stream: &mut Vec<u8>) {
+pub fn encode_frame(frame: &CapturedFrame, stream: &mut Vec<u8>) {
     let mut writer = Writer::with_capacity(frame.bytes.len() + 48);
     encode_item(frame, &mut writer);
     stream.extend_from_slice(writer.as_slice());

@@ -1,17 +1,12 @@
-//! The client side of the NFD management protocol: commands, status datasets, the stream of face events, and files of
-//! routes.
+//! The client side of the NFD management protocol: commands, status datasets, and the stream of face events.
 //!
 //! A [`Controller`] works with any forwarder that speaks the protocol. It sends Interests through an implementation of
-//! [`Express`], usually a [`namehop_traffic::endpoint::Endpoint`].
+//! [`Express`], usually a [`crate::endpoint::Endpoint`].
 
 mod commands;
 mod datasets;
 mod events;
 mod express;
-mod route_file;
-
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 
@@ -22,7 +17,6 @@ use thiserror::Error;
 
 pub use events::FaceEvents;
 pub use express::Express;
-pub use route_file::{FaceSelector, RouteFileError, RouteLine, parse_route_file};
 
 use crate::nfd::{CodecError, ControlResponse};
 

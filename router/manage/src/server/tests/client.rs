@@ -5,17 +5,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use namehop_client::controller::*;
+use namehop_client::endpoint::Endpoint;
+use namehop_client::nfd::names::module;
+use namehop_client::nfd::{ControlParameters, FaceEventKind, FaceQueryFilter};
 use namehop_face::socket::FaceEvent;
 use namehop_packet::FaceId;
-use namehop_traffic::endpoint::Endpoint;
-use namehop_wire::security::unix_time_ms;
+use namehop_wire::security::{DigestSigner, unix_time_ms};
 use namehop_wire::tlv::frame_length;
 use namehop_wire::{DataBuilder, Interest, Name};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::*;
-use crate::nfd::names::module;
-use crate::nfd::{ControlParameters, FaceEventKind, FaceQueryFilter};
 use crate::server::ControlPlane;
 use crate::server::tests::{APP, Fixture, NEIGHBOUR, name, run};
 
@@ -126,7 +126,7 @@ fn datasets_come_whole_even_when_interests_are_lost() {
         assert_eq!(controller.cs_info().await.expect("the Content Store").capacity, 65536);
         assert_eq!(controller.status().await.expect("the status").fib_entries, 2000);
 
-        let dataset = crate::nfd::names::localhost_verb(module::RIB, "list");
+        let dataset = namehop_client::nfd::names::localhost_verb(module::RIB, "list");
         let whole = controller.fetch(&dataset).await.expect("fetched");
         let lossy = Lossy(direct);
         assert_eq!(Controller::new(lossy).fetch(&dataset).await.expect("fetched").len(), whole.len());

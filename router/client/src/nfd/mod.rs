@@ -4,8 +4,9 @@
 //! has its own decoder. Decoders accept fields in any order, use the first of each type, and ignore unknown fields.
 //! Encoders write the field order of the NFD management protocol and the shortest numbers.
 
-pub(crate) mod capture;
+mod capture;
 mod codec;
+mod command;
 mod content_store;
 mod cs_disk;
 mod dispatch;
@@ -27,17 +28,22 @@ mod workers;
 #[cfg(test)]
 mod tests;
 
-pub use capture::{CaptureStream, CapturedFrame};
+pub use capture::{CaptureStream, CapturedFrame, encode_frame, encode_piece};
 pub use codec::{CodecError, DatasetItem, decode_items, encode_item, encode_items};
+pub use command::{CommandOptions, build_command};
 pub use content_store::{CsInfo, CsPolicyCounters};
 pub use cs_disk::CsDisk;
+pub use dispatch::DispatchEntry;
 pub use drops::DropCount;
 pub use faces::{ChannelStatus, FaceEventNotification, FaceQueryFilter, FaceStatus};
+pub use latency::{LatencyCounts, LatencyStatus};
 pub use loaded_strategy::LoadedStrategy;
 pub use numbers::{Code, FaceEventKind};
 pub use parameters::{ControlParameters, FieldSet};
+pub use power::{PowerPart, PowerStatus};
 pub use readvertise::{ReadvertiseCounters, ReadvertiseError, ReadvertiseStatus};
 pub use response::ControlResponse;
 pub use status::GeneralStatus;
 pub use tables::{FibEntry, NextHopRecord, RibEntry, Route, StrategyChoice};
 pub use trace::{TracedPacket, TracedStep};
+pub use workers::{HandoverCounters, QueueStatus, WorkerStatus};

@@ -19,7 +19,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use crate::target::TransportUri;
 use crate::transport::{self, ConnectError, Connected, Connection};
 
-pub(crate) mod command;
+mod command;
 mod driver;
 pub(crate) mod frames;
 mod pending;
@@ -28,7 +28,7 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
-pub use command::{CommandError, RouteOptions};
+pub use command::{CommandError, RouteOptions, check_response, command};
 pub use shared::{EndpointCounters, Responder};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use shared::{LpFields, write_lp};

@@ -7,10 +7,10 @@ use namehop_wire::{Data, InterestBuilder, Name};
 use super::{ClientError, Controller, Express};
 use crate::nfd::names::{self, module};
 use crate::nfd::{
-    ChannelStatus, ControlResponse, CsInfo, DatasetItem, DropCount, FaceQueryFilter, FaceStatus, FibEntry,
-    GeneralStatus, LoadedStrategy, ReadvertiseStatus, RibEntry, StrategyChoice, decode_items,
+    ChannelStatus, ControlResponse, CsInfo, DatasetItem, DispatchEntry, DropCount, FaceQueryFilter, FaceStatus,
+    FibEntry, GeneralStatus, LatencyStatus, LoadedStrategy, PowerStatus, ReadvertiseStatus, RibEntry, StrategyChoice,
+    WorkerStatus, decode_items,
 };
-use crate::server::{DispatchEntry, LatencyStatus, PowerStatus, WorkerStatus};
 
 /// InterestLifetime of the first Interest, in milliseconds: the forwarder may have to build a long list.
 const FIRST_LIFETIME_MS: u64 = 10_000;

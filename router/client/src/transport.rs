@@ -175,7 +175,7 @@ async fn resolve(to: &HostPort) -> io::Result<Vec<SocketAddr>> {
 }
 
 /// Returns the addresses of the family that the URI requires, in their order; at least one.
-pub(crate) fn of_family(to: &HostPort, addresses: impl Iterator<Item = SocketAddr>) -> io::Result<Vec<SocketAddr>> {
+pub fn of_family(to: &HostPort, addresses: impl Iterator<Item = SocketAddr>) -> io::Result<Vec<SocketAddr>> {
     let wanted: Vec<SocketAddr> = addresses
         .filter(|address| match to.family {
             Family::Any => true,

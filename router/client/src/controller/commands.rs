@@ -1,24 +1,18 @@
 //! Sends commands.
 
-use namehop_wire::builder::InterestSignatureOptions;
-use namehop_wire::security::SecurityError;
-use namehop_wire::{BuildError, Data, InterestBuilder, Name};
-use ring::rand::{SecureRandom, SystemRandom};
+use namehop_wire::{Data, Name};
 
 use super::{ClientError, Controller, Express};
 use crate::nfd::names::{self, module};
 use crate::nfd::numbers::status_code;
-use crate::nfd::{CaptureStream, CapturedFrame, ControlParameters, ControlResponse, TracedPacket, decode_items};
+use crate::nfd::{
+    CaptureStream, CapturedFrame, CommandOptions, ControlParameters, ControlResponse, TracedPacket, build_command,
+    decode_items,
+};
 
 /// InterestLifetime of a command, in milliseconds. A forwarder may take a few seconds to connect to the peer of a new
 /// face.
 const COMMAND_LIFETIME_MS: u64 = 10_000;
-
-fn random<const N: usize>() -> Result<[u8; N], ClientError> {
-    let mut bytes = [0; N];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| BuildError::Sign(SecurityError::Random))?;
-    Ok(bytes)
-}
 
 impl<E: Express> Controller<E> {
     fn prefix(&self) -> Name {
@@ -26,17 +20,13 @@ impl<E: Express> Controller<E> {
     }
 
     fn build(&self, name: Name, application_parameters: Option<&[u8]>) -> Result<Vec<u8>, ClientError> {
-        let options = InterestSignatureOptions {
-            nonce: Some(random()?),
-            time_ms: Some(self.express.next_signature_time_ms()),
-            sequence: None,
+        let options = CommandOptions {
+            time_ms: self.express.next_signature_time_ms(),
+            lifetime_ms: COMMAND_LIFETIME_MS,
+            must_be_fresh: false,
+            application_parameters,
         };
-        let mut builder =
-            InterestBuilder::new(name).nonce(u32::from_be_bytes(random()?)).lifetime_ms(COMMAND_LIFETIME_MS);
-        if let Some(parameters) = application_parameters {
-            builder = builder.application_parameters(parameters);
-        }
-        Ok(builder.sign(self.signer.as_ref(), &options)?)
+        Ok(build_command(name, self.signer.as_ref(), &options)?)
     }
 
     async fn send(&self, interest: Vec<u8>) -> Result<ControlResponse, ClientError> {
