@@ -6,7 +6,7 @@
 //! ```
 //! use namehop_traffic::workload::{Workload, WorkloadKind, WorkloadShape};
 //!
-//! // Requests for ten web objects, whose popularity follows Zipf's law.
+//! // Requests for ten web objects; their popularity follows Zipf's law.
 //! let shape = WorkloadShape { objects: 10, ..WorkloadShape::published(WorkloadKind::Web) };
 //! let mut workload = Workload::new(shape);
 //! assert!((0..1_000).all(|_| (1..=10).contains(&workload.next_number())));

@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use namehop_client::nfd::{
-    ChannelStatus, CodecError, ControlResponse, CsInfo, DatasetItem, DropCount, FaceEventNotification, FaceQueryFilter,
-    FaceStatus, FibEntry, GeneralStatus, ReadvertiseStatus, RibEntry, StrategyChoice, decode_items, encode_item,
+    ChannelStatus, CodecError, ControlResponse, CsInfo, DropCount, Element, FaceEventNotification, FaceQueryFilter,
+    FaceStatus, FibEntry, GeneralStatus, ReadvertiseStatus, Record, RibEntry, StrategyChoice, decode_items,
 };
 use namehop_traffic::segmented::ObjectMetadata;
 use namehop_wire::security::NullSigner;
@@ -15,10 +15,10 @@ use namehop_wire::{Data, DataBuilder, Name};
 ///
 /// # Errors
 /// The content is not such a list.
-pub(crate) fn list<T: DatasetItem + PartialEq + Debug>(content: &[u8]) -> Result<(), CodecError> {
+pub(crate) fn list<T: Element + PartialEq + Debug>(content: &[u8]) -> Result<(), CodecError> {
     let items = decode_items::<T>(content)?;
     let mut writer = Writer::new();
-    items.iter().for_each(|item| encode_item(item, &mut writer));
+    items.iter().for_each(|item| item.encode(&mut writer));
     assert_eq!(decode_items::<T>(writer.as_slice()).as_ref(), Ok(&items));
     Ok(())
 }
@@ -33,8 +33,8 @@ pub fn datasets(bytes: &[u8]) {
     let _ = list::<CsInfo>(bytes);
     let _ = list::<DropCount>(bytes);
     let _ = list::<ReadvertiseStatus>(bytes);
-    if let Ok(status) = GeneralStatus::decode(bytes) {
-        assert_eq!(GeneralStatus::decode(&status.to_vec()), Ok(status));
+    if let Ok(status) = GeneralStatus::from_content(bytes) {
+        assert_eq!(GeneralStatus::from_content(&status.to_content()), Ok(status));
     }
 }
 

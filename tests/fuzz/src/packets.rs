@@ -1,6 +1,6 @@
 //! Parsers of packets: decoding and encoding agree, and different decoders of a packet agree.
 
-use namehop_client::nfd::ControlParameters;
+use namehop_client::nfd::{ControlParameters, Element};
 use namehop_hash::{HashKey, Lanes, PrefixHashes, hash_group, hash_name, hash_prefixes};
 use namehop_wire::certificate::Certificate;
 use namehop_wire::data::content_type;

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use namehop_client::nfd::{ControlParameters, names::module};
+use namehop_client::nfd::names::module;
+use namehop_client::nfd::{Code, ControlParameters, CsDisk, CsPolicyCounters};
 use namehop_disk::{DeviceContents, clear_device, inspect_device};
 use namehop_manage::requests::CsSettings;
-use namehop_manage::views::{CsConfigView, CsDiskView, CsErasureView, CsInfoView, CsPolicyView};
+use namehop_manage::views::{CsConfigView, CsErasureView, CsInfoView};
 use namehop_store::PolicyChoice;
 use namehop_wire::Name;
 
@@ -141,7 +142,7 @@ impl InfoArgs {
             ("EVICTIONS", Align::Right),
             ("REJECTIONS", Align::Right),
         ]);
-        for CsPolicyView { policy, hits, misses, insertions, evictions, rejections } in view.by_policy {
+        for CsPolicyCounters { policy, hits, misses, insertions, evictions, rejections } in view.by_policy {
             let counts = [hits, misses, insertions, evictions, rejections].map(|count| count.to_string());
             table.row([policy].into_iter().chain(counts).collect::<Vec<_>>());
         }
@@ -151,7 +152,7 @@ impl InfoArgs {
 }
 
 /// Returns the properties of the second tier.
-fn disk_lines(disk: &CsDiskView) -> [(&'static str, String); 8] {
+fn disk_lines(disk: &CsDisk) -> [(&'static str, String); 8] {
     [
         ("Disk", disk_use(disk)),
         ("Disk hits", disk.hits.to_string()),
@@ -168,12 +169,12 @@ fn disk_lines(disk: &CsDiskView) -> [(&'static str, String); 8] {
 }
 
 /// Formats the state of the second tier and its use.
-pub(super) fn disk_use(disk: &CsDiskView) -> String {
-    format!("{}, {} of {} MiB used", disk.state, disk.used_bytes >> 20, disk.capacity_bytes >> 20)
+pub(super) fn disk_use(disk: &CsDisk) -> String {
+    format!("{}, {} of {} MiB used", disk.state.name(), disk.used_bytes >> 20, disk.capacity_bytes >> 20)
 }
 
 /// Formats the error counts of the second tier.
-pub(super) fn disk_faults(disk: &CsDiskView) -> String {
+pub(super) fn disk_faults(disk: &CsDisk) -> String {
     format!("{} errors, {} damaged packets, {} stalls", disk.errors, disk.checksum_failures, disk.stalls)
 }
 

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use namehop_client::nfd::{ControlParameters, names::module};
-use namehop_manage::views::{DispatchEntryView, DispatchMoveView};
+use namehop_manage::views::DispatchMoveView;
 use namehop_wire::Name;
 
 use crate::connection::{ConnectionArgs, block_on};
@@ -76,7 +76,6 @@ impl NdtArgs {
 impl ListArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
         let entries = manager.datasets().dispatch_entries().await?;
-        let entries: Vec<DispatchEntryView> = entries.into_iter().map(DispatchEntryView::from).collect();
         if self.json {
             return output::json(&entries);
         }
@@ -94,7 +93,7 @@ impl ListArgs {
                 entry.worker.to_string(),
                 output::or_dash(entry.former_worker),
                 entry.packets_per_s.to_string(),
-                if entry.divided { "yes" } else { "-" }.to_owned(),
+                if entry.is_divided { "yes" } else { "-" }.to_owned(),
             ]);
         }
         output::print(&table.render())

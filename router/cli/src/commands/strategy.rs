@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use namehop_client::nfd::names::module;
-use namehop_client::nfd::numbers::{MAX_COMMAND_FILE_BYTES, MAX_OBJECT_FILE_BYTES};
-use namehop_client::nfd::{ControlParameters, StrategyChoice};
+use namehop_client::nfd::numbers::MAX_COMMAND_FILE_BYTES;
+use namehop_client::nfd::{ControlParameters, StrategyChoice, StrategyParameter};
+use namehop_engine::strategy::program::MAX_OBJECT_FILE_BYTES;
 use namehop_engine::strategy::{ParameterInfo, STRATEGIES, StrategyInfo, registry};
-use namehop_manage::views::{ParameterView, StrategyChoiceView, StrategyView};
+use namehop_manage::views::{StrategyChoiceView, StrategyView};
 use namehop_wire::Name;
 
 use super::prefixes::PrefixArgs;
@@ -186,7 +187,7 @@ impl ListArgs {
         }
         for StrategyView { strategy, summary, parameters, .. } in &views {
             output::line(format!("{strategy}\n    {summary}"))?;
-            for ParameterView { key, default, min, max, meaning } in parameters {
+            for StrategyParameter { key, default, min, max, meaning } in parameters {
                 output::line(format!("    {key}~{default}\n        {meaning}; {min} to {max}"))?;
             }
         }

@@ -6,8 +6,8 @@ use super::{ClientError, Controller, Express};
 use crate::nfd::names::{self, module};
 use crate::nfd::numbers::status_code;
 use crate::nfd::{
-    CaptureStream, CapturedFrame, CommandOptions, ControlParameters, ControlResponse, TracedPacket, build_command,
-    decode_items,
+    CaptureStream, CapturedFrame, CommandOptions, ControlParameters, ControlResponse, Element, TracedPacket,
+    build_command, decode_items,
 };
 
 /// InterestLifetime of a command, in milliseconds. A forwarder may take a few seconds to connect to the peer of a new

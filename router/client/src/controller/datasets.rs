@@ -7,8 +7,8 @@ use namehop_wire::{Data, InterestBuilder, Name};
 use super::{ClientError, Controller, Express};
 use crate::nfd::names::{self, module};
 use crate::nfd::{
-    ChannelStatus, ControlResponse, CsInfo, DatasetItem, DispatchEntry, DropCount, FaceQueryFilter, FaceStatus,
-    FibEntry, GeneralStatus, LatencyStatus, LoadedStrategy, PowerStatus, ReadvertiseStatus, RibEntry, StrategyChoice,
+    ChannelStatus, ControlResponse, CsInfo, DispatchEntry, DropCount, Element, FaceQueryFilter, FaceStatus, FibEntry,
+    GeneralStatus, LatencyStatus, LoadedStrategy, PowerStatus, ReadvertiseStatus, Record, RibEntry, StrategyChoice,
     WorkerStatus, decode_items,
 };
 
@@ -115,7 +115,7 @@ impl<E: Express> Controller<E> {
         }
     }
 
-    async fn list<T: DatasetItem>(&self, dataset: &Name) -> Result<Vec<T>, ClientError> {
+    async fn list<T: Element>(&self, dataset: &Name) -> Result<Vec<T>, ClientError> {
         Ok(decode_items(&self.fetch(dataset).await?)?)
     }
 
@@ -125,7 +125,7 @@ impl<E: Express> Controller<E> {
     /// As for [`fetch`](Self::fetch).
     pub async fn status(&self) -> Result<GeneralStatus, ClientError> {
         let content = self.fetch(&names::localhost_verb(module::STATUS, "general")).await?;
-        Ok(GeneralStatus::decode(&content)?)
+        Ok(GeneralStatus::from_content(&content)?)
     }
 
     /// Fetches the dropped packets by reason, in total and by face. Only Namehop has this dataset.

@@ -3,7 +3,7 @@
 use namehop_wire::{Data, InterestBuilder};
 
 use super::{ClientError, Controller, Express};
-use crate::nfd::{FaceEventNotification, names};
+use crate::nfd::{Element, FaceEventNotification, names};
 
 /// InterestLifetime while waiting for an event, in milliseconds.
 const WAIT_LIFETIME_MS: u64 = 60_000;

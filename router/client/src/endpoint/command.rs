@@ -9,7 +9,7 @@ use namehop_wire::{Data, Name};
 use super::{Endpoint, ExpressError};
 use crate::nfd::names::{self, module};
 use crate::nfd::numbers::status_code;
-use crate::nfd::{CodecError, CommandOptions, ControlParameters, ControlResponse, build_command};
+use crate::nfd::{CodecError, CommandOptions, ControlParameters, ControlResponse, Element, build_command};
 
 /// Lifetime of a command Interest in milliseconds. Forwarders answer commands at once or never.
 const COMMAND_LIFETIME_MS: u64 = 4000;

@@ -7,60 +7,36 @@
 use namehop_wire::tlv::{Reader, Writer};
 use namehop_wire::{DecodeError, MAX_PACKET_SIZE};
 
-use super::codec::{CodecError, DatasetItem, Fields, encode_item};
+use super::codec::{CodecError, Fields};
+use super::record::{Element, records};
 
 /// TLV-TYPE of a piece of the stream in a response.
 const PIECE: u32 = 230;
 const CAPTURED_FRAME: u32 = 231;
-const UNIX_NS: u32 = 232;
-const FACE: u32 = 233;
-const IS_SENT: u32 = 234;
-const LENGTH: u32 = 235;
-const BYTES: u32 = 236;
-const LOST: u32 = 237;
 
-/// A frame that a worker has received or sent.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CapturedFrame {
-    /// Time of the frame, in nanoseconds since the Unix epoch.
-    pub unix_ns: u64,
-    /// Id of the face.
-    pub face: u64,
-    /// True if the frame was sent; false if it was received.
-    pub is_sent: bool,
-    /// Length of the whole frame, in bytes.
-    pub length: u64,
-    /// The captured first bytes of the frame.
-    pub bytes: Vec<u8>,
-    /// Frames lost since the last record of losses. A record without bytes and length reports only losses.
-    pub lost: u64,
+records! {
+    /// A frame that a worker has received or sent.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct CapturedFrame(CAPTURED_FRAME) {
+        /// Time of the frame, in nanoseconds since the Unix epoch.
+        unix_ns: u64 = 232,
+        /// Id of the face.
+        face: u64 = 233,
+        /// True if the frame was sent; false if it was received.
+        is_sent: bool = 234,
+        /// Length of the whole frame, in bytes.
+        length: u64 = 235,
+        /// The captured first bytes of the frame.
+        bytes: Vec<u8> = 236 => Octets,
+        /// Frames lost since the last record of losses. A record without bytes and length reports only losses.
+        lost: u64 = 237,
+    }
 }
 
 impl CapturedFrame {
     /// Creates a record that reports only losses.
     pub fn only_lost(lost: u64) -> Self {
         CapturedFrame { lost, ..CapturedFrame::default() }
-    }
-}
-
-impl DatasetItem for CapturedFrame {
-    const TYPE: u32 = CAPTURED_FRAME;
-
-    fn encode_value(&self, writer: &mut Writer) {
-        writer.nni(UNIX_NS, self.unix_ns).nni(FACE, self.face).nni(IS_SENT, self.is_sent.into());
-        writer.nni(LENGTH, self.length).element(BYTES, &self.bytes).nni(LOST, self.lost);
-    }
-
-    fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
-        let fields = Fields::parse(value)?;
-        Ok(CapturedFrame {
-            unix_ns: fields.required_number(UNIX_NS, "time")?,
-            face: fields.required_number(FACE, "face")?,
-            is_sent: fields.required_number(IS_SENT, "direction")? != 0,
-            length: fields.required_number(LENGTH, "length")?,
-            bytes: fields.find(BYTES).ok_or(CodecError::Missing("bytes"))?.to_vec(),
-            lost: fields.required_number(LOST, "lost")?,
-        })
     }
 }
 
@@ -74,7 +50,7 @@ pub fn encode_piece(piece: &[u8]) -> Vec<u8> {
 /// Appends an encoded frame to the stream.
 pub fn encode_frame(frame: &CapturedFrame, stream: &mut Vec<u8>) {
     let mut writer = Writer::with_capacity(frame.bytes.len() + 48);
-    encode_item(frame, &mut writer);
+    frame.encode(&mut writer);
     stream.extend_from_slice(writer.as_slice());
 }
 

@@ -1,88 +1,80 @@
 //! The second tier of the Content Store in `cs/info`: Namehop's own addition.
 
-use namehop_engine::second_tier::{TierReport, TierState};
-use namehop_wire::tlv::Writer;
+use namehop_wire::tlv::{Writer, decode_nni};
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::codec::{CodecError, DatasetItem, Fields};
+use super::codec::CodecError;
+use super::numbers::Code;
+use super::record::{FieldId, Value, records};
 
-/// TLV-TYPE of the element: even, so that programs that do not know it ignore it, and from the range for application
-/// use.
-const CS_DISK: u32 = 65_290;
-/// TLV-TYPE of the first number in the element; each further number has a TYPE higher by 2.
-const FIRST_NUMBER: u32 = 65_292;
-/// Count of numbers in the element.
-const NUMBERS: usize = 17;
+/// TLV-TYPE of the element. It and those of its fields are even, so that programs that do not know them ignore them,
+/// and from the range for application use.
+pub(super) const CS_DISK: u32 = 65_290;
 
-/// State and counters of the second tier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CsDisk(pub TierReport);
-
-impl CsDisk {
-    /// Returns the numbers in the order of the element.
-    fn numbers(&self) -> [u64; NUMBERS] {
-        let TierReport { status, counters, waiting } = &self.0;
-        [
-            status.state as u64,
-            status.capacity_bytes,
-            status.used_bytes,
-            status.reads,
-            status.writes,
-            status.written_bytes,
-            status.errors,
-            status.checksum_failures,
-            status.stalls,
-            counters.stored,
-            counters.not_stored,
-            counters.found,
-            counters.not_found,
-            counters.timed_out,
-            counters.busy,
-            *waiting,
-            status.erasing_workers,
-        ]
+records! {
+    /// The second tier of the Content Store, on disk.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
+    pub struct CsDisk {
+        /// State of the device.
+        state: DiskState = 65_292 => OrDefault,
+        /// Capacity for packets.
+        capacity_bytes: u64 = 65_294 => OrDefault,
+        /// Part of the capacity that was ever written.
+        used_bytes: u64 = 65_296 => OrDefault,
+        /// Read requests.
+        reads: u64 = 65_298 => OrDefault,
+        /// Write requests, each with a batch of packets.
+        writes: u64 = 65_300 => OrDefault,
+        /// Bytes written.
+        written_bytes: u64 = 65_302 => OrDefault,
+        /// Requests that ended with an error.
+        errors: u64 = 65_304 => OrDefault,
+        /// Packets found damaged on the disk.
+        checksum_failures: u64 = 65_306 => OrDefault,
+        /// Number of times that the disk did not answer for one second.
+        stalls: u64 = 65_308 => OrDefault,
+        /// Data moved from memory to the disk.
+        stored: u64 = 65_310 => OrDefault,
+        /// Data evicted from memory without being written, because the disk was behind or did not work.
+        not_stored: u64 = 65_312 => OrDefault,
+        /// Lookups that found their Data.
+        hits: u64 = 65_314 => OrDefault,
+        /// Lookups that did not find their Data, although the index had the name.
+        misses: u64 = 65_316 => OrDefault,
+        /// Lookups that took longer than `read_timeout_ms`.
+        timeouts: u64 = 65_318 => OrDefault,
+        /// Lookups skipped because too many were in progress.
+        busy: u64 = 65_320 => OrDefault,
+        /// Interests that are waiting for the disk.
+        waiting: u64 = 65_322 => OrDefault,
+        /// Workers with erasures of Data that the disk has not recorded yet; the state file records them until then.
+        erasing_workers: u64 = 65_324 => OrDefault,
     }
 }
 
-impl DatasetItem for CsDisk {
-    const TYPE: u32 = CS_DISK;
+/// State of the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DiskState {
+    /// The device is being scanned for contents from before the start.
+    #[default]
+    Starting,
+    /// Data is written and looked up.
+    Working,
+    /// A request takes too long; no further request is made until it ends.
+    Stalled,
+    /// The device reported an error; it is retried after a pause.
+    Failed,
+}
 
-    fn encode_value(&self, writer: &mut Writer) {
-        for (typ, number) in (FIRST_NUMBER..).step_by(2).zip(self.numbers()) {
-            writer.nni(typ, number);
-        }
+/// A state that this version does not know is read as `Starting`.
+impl Value for DiskState {
+    fn write(&self, writer: &mut Writer, typ: u32) {
+        writer.nni(typ, self.code());
     }
 
-    fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
-        let fields = Fields::parse(value)?;
-        let mut types = (FIRST_NUMBER..).step_by(2);
-        // A router of another version may send fewer numbers.
-        let mut next =
-            || -> Result<u64, CodecError> { Ok(fields.number(types.next().unwrap_or(FIRST_NUMBER))?.unwrap_or(0)) };
-        let mut report = TierReport::default();
-        let (status, counters) = (&mut report.status, &mut report.counters);
-        let state = next()?;
-        status.state =
-            usize::try_from(state).ok().and_then(|state| TierState::ALL.get(state).copied()).unwrap_or_default();
-        for number in [
-            &mut status.capacity_bytes,
-            &mut status.used_bytes,
-            &mut status.reads,
-            &mut status.writes,
-            &mut status.written_bytes,
-            &mut status.errors,
-            &mut status.checksum_failures,
-            &mut status.stalls,
-            &mut counters.stored,
-            &mut counters.not_stored,
-            &mut counters.found,
-            &mut counters.not_found,
-            &mut counters.timed_out,
-            &mut counters.busy,
-            &mut report.waiting,
-            &mut status.erasing_workers,
-        ] {
-            *number = next()?;
-        }
-        Ok(CsDisk(report))
+    fn read(value: &[u8], _: FieldId) -> Result<Self, CodecError> {
+        Ok(DiskState::from_code(decode_nni(value)?).unwrap_or_default())
     }
 }

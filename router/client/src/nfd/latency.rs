@@ -7,23 +7,41 @@ use std::num::NonZeroU32;
 
 use namehop_face::LatencyHistograms;
 use namehop_packet::PacketWay;
-use namehop_wire::tlv::Writer;
+use namehop_wire::tlv::{Writer, decode_nni};
 
-use super::codec::{CodecError, DatasetItem, Fields};
+use super::codec::{CodecError, Fields};
+use super::record::{Field, FieldId, Value, records};
 
-/// Times from reception to transmission of a sample of the packets since the measurement was started.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LatencyStatus {
-    /// On average, one packet in this many is measured; `None` = measurement is off.
-    pub one_in: Option<NonZeroU32>,
-    /// Duration of the measurement, in milliseconds.
-    pub measured_ms: u64,
-    /// Times of Interests that missed in the Content Store.
-    pub cache_miss: LatencyCounts,
-    /// Times of Interests that hit in the Content Store.
-    pub cache_hit: LatencyCounts,
-    /// Times of Data.
-    pub data: LatencyCounts,
+/// TLV-TYPE of the item.
+const LATENCY_STATUS: u32 = 210;
+const ONE_IN: u32 = 211;
+const MEASURED_MS: u32 = 212;
+const STEP: u32 = 216;
+
+records! {
+    /// Times from reception to transmission of a sample of the packets since the measurement was started.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct LatencyStatus(LATENCY_STATUS) {
+        /// On average, one packet in this many is measured; `None` = measurement is off.
+        one_in: Option<NonZeroU32> = ONE_IN,
+        /// Duration of the measurement, in milliseconds.
+        measured_ms: u64 = MEASURED_MS,
+        /// Times of Interests that missed in the Content Store.
+        cache_miss: LatencyCounts = 213 => OrDefault,
+        /// Times of Interests that hit in the Content Store.
+        cache_hit: LatencyCounts = 214 => OrDefault,
+        /// Times of Data.
+        data: LatencyCounts = 215 => OrDefault,
+    }
+
+    /// A step of a histogram.
+    #[derive(Debug)]
+    struct LatencyStep {
+        /// Upper bound of the step, in nanoseconds.
+        time_ns: u64 = 217,
+        /// Number of packets.
+        packets: u64 = 218,
+    }
 }
 
 /// Histogram of times: buckets about one percent wide, as (upper bound in nanoseconds, number of packets), in ascending
@@ -122,59 +140,34 @@ impl LatencyCounts {
     }
 }
 
-/// TLV-TYPE of the item.
-const LATENCY_STATUS: u32 = 210;
-const ONE_IN: u32 = 211;
-const MEASURED_MS: u32 = 212;
-const CACHE_MISS: u32 = 213;
-const CACHE_HIT: u32 = 214;
-const DATA: u32 = 215;
-const STEP: u32 = 216;
-const TIME_NS: u32 = 217;
-const PACKETS: u32 = 218;
-
-impl DatasetItem for LatencyStatus {
-    const TYPE: u32 = LATENCY_STATUS;
-
-    fn encode_value(&self, writer: &mut Writer) {
-        let LatencyStatus { one_in, measured_ms, cache_miss, cache_hit, data } = self;
-        writer.nni(ONE_IN, one_in.map_or(0, |one_in| one_in.get().into())).nni(MEASURED_MS, *measured_ms);
-        for (way, counts) in [(CACHE_MISS, cache_miss), (CACHE_HIT, cache_hit), (DATA, data)] {
-            writer.nested(way, |writer| {
-                for &(time_ns, packets) in &counts.0 {
-                    writer.nested(STEP, |writer| {
-                        writer.nni(TIME_NS, time_ns).nni(PACKETS, packets);
-                    });
-                }
-            });
-        }
+/// One element for each step of the histogram.
+impl Value for LatencyCounts {
+    fn write(&self, writer: &mut Writer, typ: u32) {
+        writer.nested(typ, |writer| {
+            for &(time_ns, packets) in &self.0 {
+                LatencyStep { time_ns, packets }.write(writer, STEP);
+            }
+        });
     }
 
-    fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
-        let fields = Fields::parse(value)?;
-        let one_in = fields.required_number(ONE_IN, "sampling interval")?;
-        let counts = |way| fields.find(way).map(decode_counts).transpose().map(Option::unwrap_or_default);
-        Ok(LatencyStatus {
-            one_in: u32::try_from(one_in)
-                .map(NonZeroU32::new)
-                .map_err(|_| CodecError::UnknownValue("sampling interval"))?,
-            measured_ms: fields.required_number(MEASURED_MS, "time")?,
-            cache_miss: counts(CACHE_MISS)?,
-            cache_hit: counts(CACHE_HIT)?,
-            data: counts(DATA)?,
-        })
+    fn read(value: &[u8], _: FieldId) -> Result<Self, CodecError> {
+        let steps = Vec::<LatencyStep>::get(&Fields::parse(value)?, FieldId { typ: STEP, name: "step" })?;
+        let mut steps: Vec<_> = steps.iter().map(|step| (step.time_ns, step.packets)).collect();
+        // The methods of `LatencyCounts` need ascending order.
+        steps.sort_unstable();
+        Ok(LatencyCounts(steps))
     }
 }
 
-fn decode_counts(value: &[u8]) -> Result<LatencyCounts, CodecError> {
-    let step = |value| {
-        let fields = Fields::parse(value)?;
-        Ok((fields.required_number(TIME_NS, "packet time")?, fields.required_number(PACKETS, "number of packets")?))
-    };
-    let mut steps: Vec<(u64, u64)> = Fields::parse(value)?.all(STEP).map(step).collect::<Result<_, CodecError>>()?;
-    // The methods of `LatencyCounts` need ascending order.
-    steps.sort_unstable();
-    Ok(LatencyCounts(steps))
+impl Value for NonZeroU32 {
+    fn write(&self, writer: &mut Writer, typ: u32) {
+        writer.nni(typ, self.get().into());
+    }
+
+    fn read(value: &[u8], field: FieldId) -> Result<Self, CodecError> {
+        let number = u32::try_from(decode_nni(value)?).ok();
+        number.and_then(NonZeroU32::new).ok_or(CodecError::UnknownValue(field.name))
+    }
 }
 
 #[cfg(test)]

@@ -4,9 +4,11 @@ use std::borrow::Cow;
 
 use namehop_face::FacePersistency;
 use namehop_packet::{FaceScope, LinkType};
+use namehop_wire::tlv::{Writer, decode_nni};
 
-/// Maximum size of the object file of a strategy, in bytes.
-pub use namehop_engine::strategy::program::MAX_OBJECT_FILE_BYTES;
+use super::codec::CodecError;
+use super::cs_disk::DiskState;
+use super::record::{FieldId, Value};
 
 /// Maximum size of an object file in a command, in bytes. A command is one packet of at most 8,800 bytes, which also
 /// holds the name, the parameters and a signature. Larger files are uploaded over HTTP or named in the configuration.
@@ -185,10 +187,28 @@ macro_rules! codes {
     };
 }
 
+/// Enumerations in messages. An unknown number is an error.
+macro_rules! code_values {
+    ($($type:ident),+) => {$(
+        impl Value for $type {
+            fn write(&self, writer: &mut Writer, typ: u32) {
+                writer.nni(typ, self.code());
+            }
+
+            fn read(value: &[u8], field: FieldId) -> Result<Self, CodecError> {
+                $type::from_code(decode_nni(value)?).ok_or(CodecError::UnknownValue(field.name))
+            }
+        }
+    )+};
+}
+
 codes! { FaceScope { NonLocal = 0 "non-local", Local = 1 "local" } }
 codes! { FacePersistency { Persistent = 0 "persistent", OnDemand = 1 "on-demand", Permanent = 2 "permanent" } }
 codes! { LinkType { PointToPoint = 0 "point-to-point", MultiAccess = 1 "multi-access", AdHoc = 2 "ad-hoc" } }
+codes! { DiskState { Starting = 0 "starting", Working = 1 "working", Stalled = 2 "stalled", Failed = 3 "failed" } }
 codes! { FaceEventKind { Created = 1 "created", Destroyed = 2 "destroyed", Up = 3 "up", Down = 4 "down" } }
+
+code_values!(FaceScope, FacePersistency, LinkType, FaceEventKind);
 
 /// The kinds of face events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -5,6 +5,7 @@ use namehop_wire::tlv::{Reader, Writer, decode_nni, read_single_element, types::
 use super::codec::CodecError;
 use super::numbers::status_code;
 use super::parameters::ControlParameters;
+use super::record::Element;
 
 /// Status code, text, and a body that depends on the command: nearly always a ControlParameters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

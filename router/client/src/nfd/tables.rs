@@ -1,146 +1,59 @@
 //! Messages about prefixes: FIB entries, RIB entries and strategy choices.
 
 use namehop_wire::Name;
-use namehop_wire::tlv::{Writer, types::nfd};
+use namehop_wire::tlv::types::{self, nfd};
 
-use super::codec::{CodecError, DatasetItem, Fields, put_name, put_optional, put_strategy};
+use super::record::records;
 
-/// A next hop in a [`FibEntry`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NextHopRecord {
-    /// Id of the face.
-    pub face_id: u64,
-    /// Lower is better.
-    pub cost: u64,
-}
-
-/// One prefix in `fib/list`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FibEntry {
-    /// Prefix.
-    pub name: Name,
-    /// Next hops of its Interests.
-    pub next_hops: Vec<NextHopRecord>,
-}
-
-impl DatasetItem for NextHopRecord {
-    const TYPE: u32 = nfd::NEXT_HOP_RECORD;
-
-    fn encode_value(&self, writer: &mut Writer) {
-        writer.nni(nfd::FACE_ID, self.face_id).nni(nfd::COST, self.cost);
+records! {
+    /// A next hop in a [`FibEntry`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct NextHopRecord(nfd::NEXT_HOP_RECORD) {
+        /// Id of the face.
+        face_id: u64 = nfd::FACE_ID,
+        /// Lower is better.
+        cost: u64 = nfd::COST,
     }
 
-    fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
-        let fields = Fields::parse(value)?;
-        Ok(NextHopRecord {
-            face_id: fields.required_number(nfd::FACE_ID, "FaceId")?,
-            cost: fields.required_number(nfd::COST, "Cost")?,
-        })
-    }
-}
-
-impl DatasetItem for FibEntry {
-    const TYPE: u32 = nfd::FIB_ENTRY;
-
-    fn encode_value(&self, writer: &mut Writer) {
-        put_name(writer, &self.name);
-        for next_hop in &self.next_hops {
-            super::encode_item(next_hop, writer);
-        }
+    /// One prefix in `fib/list`.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct FibEntry(nfd::FIB_ENTRY) {
+        /// Prefix.
+        name: Name = types::NAME,
+        /// Next hops of its Interests.
+        next_hops: Vec<NextHopRecord> = nfd::NEXT_HOP_RECORD,
     }
 
-    fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
-        let fields = Fields::parse(value)?;
-        Ok(FibEntry { name: fields.required_name()?, next_hops: super::decode_items(value)? })
-    }
-}
-
-/// A route in a [`RibEntry`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Route {
-    /// Id of the face.
-    pub face_id: u64,
-    /// Origin of the route, see [`origin`](super::numbers::origin).
-    pub origin: u64,
-    /// Lower is better.
-    pub cost: u64,
-    /// Bits of [`route_flags`](super::numbers::route_flags).
-    pub flags: u64,
-    /// Remaining lifetime in milliseconds; absent if the route does not expire.
-    pub expiration_period_ms: Option<u64>,
-}
-
-/// One prefix in `rib/list`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RibEntry {
-    /// Prefix.
-    pub name: Name,
-    /// Its routes.
-    pub routes: Vec<Route>,
-}
-
-impl DatasetItem for Route {
-    const TYPE: u32 = nfd::ROUTE;
-
-    fn encode_value(&self, writer: &mut Writer) {
-        writer
-            .nni(nfd::FACE_ID, self.face_id)
-            .nni(nfd::ORIGIN, self.origin)
-            .nni(nfd::COST, self.cost)
-            .nni(nfd::FLAGS, self.flags);
-        put_optional(writer, nfd::EXPIRATION_PERIOD, self.expiration_period_ms);
+    /// A route in a [`RibEntry`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Route(nfd::ROUTE) {
+        /// Id of the face.
+        face_id: u64 = nfd::FACE_ID,
+        /// Origin of the route, see [`origin`](super::numbers::origin).
+        origin: u64 = nfd::ORIGIN,
+        /// Lower is better.
+        cost: u64 = nfd::COST,
+        /// Bits of [`route_flags`](super::numbers::route_flags).
+        flags: u64 = nfd::FLAGS,
+        /// Remaining lifetime in milliseconds; absent if the route does not expire.
+        expiration_period_ms: Option<u64> = nfd::EXPIRATION_PERIOD,
     }
 
-    fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
-        let fields = Fields::parse(value)?;
-        Ok(Route {
-            face_id: fields.required_number(nfd::FACE_ID, "FaceId")?,
-            origin: fields.required_number(nfd::ORIGIN, "Origin")?,
-            cost: fields.required_number(nfd::COST, "Cost")?,
-            flags: fields.required_number(nfd::FLAGS, "Flags")?,
-            expiration_period_ms: fields.number(nfd::EXPIRATION_PERIOD)?,
-        })
-    }
-}
-
-impl DatasetItem for RibEntry {
-    const TYPE: u32 = nfd::RIB_ENTRY;
-
-    fn encode_value(&self, writer: &mut Writer) {
-        put_name(writer, &self.name);
-        for route in &self.routes {
-            super::encode_item(route, writer);
-        }
+    /// One prefix in `rib/list`.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct RibEntry(nfd::RIB_ENTRY) {
+        /// Prefix.
+        name: Name = types::NAME,
+        /// Its routes.
+        routes: Vec<Route> = nfd::ROUTE,
     }
 
-    fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
-        let fields = Fields::parse(value)?;
-        Ok(RibEntry { name: fields.required_name()?, routes: super::decode_items(value)? })
-    }
-}
-
-/// One prefix in `strategy-choice/list`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StrategyChoice {
-    /// Prefix.
-    pub name: Name,
-    /// Full name of its strategy.
-    pub strategy: Name,
-}
-
-impl DatasetItem for StrategyChoice {
-    const TYPE: u32 = nfd::STRATEGY_CHOICE;
-
-    fn encode_value(&self, writer: &mut Writer) {
-        put_name(writer, &self.name);
-        put_strategy(writer, &self.strategy);
-    }
-
-    fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
-        let fields = Fields::parse(value)?;
-        Ok(StrategyChoice {
-            name: fields.required_name()?,
-            strategy: fields.strategy()?.ok_or(CodecError::Missing("Strategy"))?,
-        })
+    /// One prefix in `strategy-choice/list`.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct StrategyChoice(nfd::STRATEGY_CHOICE) {
+        /// Prefix.
+        name: Name = types::NAME,
+        /// Full name of its strategy.
+        strategy: Name = nfd::STRATEGY,
     }
 }

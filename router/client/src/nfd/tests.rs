@@ -2,7 +2,6 @@
 
 use std::fmt::Debug;
 
-use namehop_engine::second_tier::{TierCounters, TierReport, TierState, TierStatus};
 use namehop_face::FacePersistency;
 use namehop_packet::{FaceScope, LinkType};
 use namehop_wire::Name;
@@ -11,7 +10,6 @@ use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
 
-use super::codec::DatasetItem;
 use super::*;
 
 fn any_name() -> impl Strategy<Value = Name> {
@@ -143,10 +141,10 @@ fn any_general_status() -> impl Strategy<Value = GeneralStatus> {
 }
 
 /// Checks that a list decodes to itself, even with elements of another type in between.
-fn list_round_trip<T: DatasetItem + PartialEq + Debug>(items: &[T]) -> Result<(), TestCaseError> {
+fn list_round_trip<T: Element + PartialEq + Debug>(items: &[T]) -> Result<(), TestCaseError> {
     let mut writer = Writer::new();
     for item in items {
-        encode_item(item, &mut writer);
+        item.encode(&mut writer);
         writer.element(250, b"unknown");
     }
     let decoded = decode_items::<T>(writer.as_slice());
@@ -173,10 +171,10 @@ fn disordered(wire: &[u8]) -> Vec<u8> {
     writer.into_vec()
 }
 
-/// Returns a second tier with different numbers in all fields.
+/// Returns a second tier with different numbers in its fields.
 fn disk([one, two, three, four, five]: [u64; 5]) -> CsDisk {
-    let status = TierStatus {
-        state: TierState::Stalled,
+    CsDisk {
+        state: DiskState::Stalled,
         capacity_bytes: one,
         used_bytes: two,
         reads: three,
@@ -185,17 +183,15 @@ fn disk([one, two, three, four, five]: [u64; 5]) -> CsDisk {
         errors: one / 2,
         checksum_failures: two / 2,
         stalls: three / 2,
-        erasing_workers: five / 3,
-    };
-    let counters = TierCounters {
         stored: four / 2,
         not_stored: five / 2,
-        found: one / 3,
-        not_found: two / 3,
-        timed_out: three / 3,
+        hits: one / 3,
+        misses: two / 3,
+        timeouts: three / 3,
         busy: four / 3,
-    };
-    CsDisk(TierReport { status, counters, waiting: one / 5 })
+        waiting: one / 5,
+        erasing_workers: five / 3,
+    }
 }
 
 proptest! {
@@ -268,7 +264,7 @@ proptest! {
 
     #[test]
     fn the_general_status_round_trips(status in any_general_status()) {
-        prop_assert_eq!(GeneralStatus::decode(&status.to_vec()), Ok(status.clone()));
+        prop_assert_eq!(GeneralStatus::from_content(&status.to_content()), Ok(status.clone()));
     }
 
     #[test]
@@ -282,7 +278,7 @@ proptest! {
             let _ = ControlResponse::decode(input).map(|response| response.parameters());
             let _ = FaceEventNotification::decode(input);
             let _ = FaceQueryFilter::decode(input);
-            let _ = GeneralStatus::decode(input);
+            let _ = GeneralStatus::from_content(input);
             let _ = decode_items::<FaceStatus>(input);
             let _ = decode_items::<ChannelStatus>(input);
             let _ = decode_items::<FibEntry>(input);
@@ -337,12 +333,12 @@ fn the_first_of_repeated_fields_counts() {
 
 #[test]
 fn missing_and_bad_fields_are_named() {
-    assert_eq!(decode_items::<NextHopRecord>(&[129, 3, 105, 1, 1]), Err(CodecError::Missing("Cost")));
+    assert_eq!(decode_items::<NextHopRecord>(&[129, 3, 105, 1, 1]), Err(CodecError::Missing("cost")));
     assert_eq!(ControlResponse::decode(&[101, 3, 102, 1, 200]), Err(CodecError::Missing("StatusText")));
-    assert_eq!(ControlParameters::decode(&[104, 3, 114, 1, 0xFF]), Err(CodecError::NotText("Uri")));
+    assert_eq!(ControlParameters::decode(&[104, 3, 114, 1, 0xFF]), Err(CodecError::NotText("uri")));
     assert_eq!(ControlParameters::decode(&[101, 0]), Err(CodecError::Missing("ControlParameters")));
     assert!(matches!(ControlParameters::decode(&[104, 5, 106, 3, 0, 0, 0]), Err(CodecError::Tlv(_))));
-    assert_eq!(FaceQueryFilter::decode(&[150, 3, 132, 1, 7]), Err(CodecError::UnknownValue("FaceScope")));
+    assert_eq!(FaceQueryFilter::decode(&[150, 3, 132, 1, 7]), Err(CodecError::UnknownValue("scope")));
 }
 
 #[test]

@@ -140,7 +140,7 @@ impl Worker {
             handover,
             busy: self.busy,
             running: Duration::from_nanos(now.0),
-            processor: self.processor,
+            processor: self.processor.map(|processor| processor as u64),
             pit_entries: self.engine.table_sizes().pit as u64,
             cs_entries: self.engine.table_sizes().cs as u64,
             dispatch_entries: self.handover.as_ref().map_or(0, Handover::dispatch_entries),

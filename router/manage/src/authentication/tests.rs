@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use namehop_client::nfd::ControlParameters;
+use namehop_client::nfd::{ControlParameters, Element};
 use namehop_wire::builder::InterestSignatureOptions;
 use namehop_wire::certificate::{CertificateContents, issue_certificate, save_certificate, self_signed_certificate};
 use namehop_wire::security::{DigestSigner, KeySigner, KeyType, PrivateKey};

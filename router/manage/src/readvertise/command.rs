@@ -5,7 +5,7 @@
 //! requires exactly these six components.
 
 use namehop_client::nfd::numbers::origin;
-use namehop_client::nfd::{CommandOptions, ControlParameters, build_command};
+use namehop_client::nfd::{CommandOptions, ControlParameters, Element, build_command};
 use namehop_wire::security::Signer;
 use namehop_wire::{BuildError, Name};
 

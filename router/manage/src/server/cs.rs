@@ -1,8 +1,9 @@
 //! Module `cs`: settings of the Content Store, and erasing of Data.
 
 use namehop_client::nfd::numbers::{cs_flags, status_code};
-use namehop_client::nfd::{self, ControlParameters, ControlResponse, CsPolicyCounters, FieldSet};
+use namehop_client::nfd::{self, ControlParameters, ControlResponse, CsDisk, CsPolicyCounters, DiskState, FieldSet};
 use namehop_engine::engine::{CsChange, CsCounters, CsInfo};
+use namehop_engine::second_tier::{TierReport, TierState};
 use namehop_store::{PolicyChoice, PolicyKind};
 
 use super::reply::not_saved;
@@ -27,7 +28,34 @@ pub(super) fn cs_info(info: &CsInfo) -> nfd::CsInfo {
         misses: info.misses,
         policy: Some(info.policy.to_string()),
         by_policy: info.by_policy.used().map(policy_counters).collect(),
-        disk: info.second_tier.map(nfd::CsDisk),
+        disk: info.second_tier.map(cs_disk),
+    }
+}
+
+fn cs_disk(TierReport { status, counters, waiting }: TierReport) -> CsDisk {
+    CsDisk {
+        state: match status.state {
+            TierState::Starting => DiskState::Starting,
+            TierState::Working => DiskState::Working,
+            TierState::Stalled => DiskState::Stalled,
+            TierState::Failed => DiskState::Failed,
+        },
+        capacity_bytes: status.capacity_bytes,
+        used_bytes: status.used_bytes,
+        reads: status.reads,
+        writes: status.writes,
+        written_bytes: status.written_bytes,
+        errors: status.errors,
+        checksum_failures: status.checksum_failures,
+        stalls: status.stalls,
+        stored: counters.stored,
+        not_stored: counters.not_stored,
+        hits: counters.found,
+        misses: counters.not_found,
+        timeouts: counters.timed_out,
+        busy: counters.busy,
+        waiting,
+        erasing_workers: status.erasing_workers,
     }
 }
 

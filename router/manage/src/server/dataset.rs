@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use namehop_client::nfd::FaceQueryFilter;
+use namehop_client::nfd::{Element, FaceQueryFilter};
 use namehop_wire::data::content_type;
 use namehop_wire::security::unix_time_ms;
 use namehop_wire::tlv::Nni;

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use namehop_client::nfd::{FaceEventKind, FaceEventNotification, names};
+use namehop_client::nfd::{Element, FaceEventKind, FaceEventNotification, names};
 use namehop_face::registry::Face;
 use namehop_face::socket::FaceEvent;
 use namehop_wire::data::content_type;

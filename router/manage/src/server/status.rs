@@ -11,7 +11,8 @@ use std::rc::Rc;
 
 use namehop_client::nfd::names::module;
 use namehop_client::nfd::{
-    ChannelStatus, DropCount, FaceQueryFilter, GeneralStatus, LoadedStrategy, StrategyChoice, encode_item, encode_items,
+    ChannelStatus, DropCount, Element, FaceQueryFilter, GeneralStatus, LoadedStrategy, Record, StrategyChoice,
+    encode_items,
 };
 use namehop_engine::fib::FibCursor;
 use namehop_face::counters::LinkDrop;
@@ -25,6 +26,7 @@ use super::faces::face_status;
 use super::streams::Source;
 use super::{ControlPlane, Management};
 use crate::rib::Cursor;
+use crate::views::parameter_record;
 
 /// Entries of a long list built between two pauses.
 const PORTION: usize = 2048;
@@ -63,7 +65,7 @@ impl<C: ControlPlane> Management<C> {
         Dataset {
             module: module::STATUS,
             verb: "general",
-            content: Content::Whole(|this| Box::pin(async move { this.general_status().await.to_vec() })),
+            content: Content::Whole(|this| Box::pin(async move { this.general_status().await.to_content() })),
         },
         Dataset {
             module: module::STATUS,
@@ -165,7 +167,7 @@ impl<C: ControlPlane> Management<C> {
                 name: Name::new().append_generic(program.name()),
                 strategy: program.versioned_name(),
                 summary: program.summary().to_owned(),
-                parameters: program.parameters(),
+                parameters: program.parameters().into_iter().map(parameter_record).collect(),
             }))
         })
     }
@@ -178,7 +180,7 @@ impl<C: ControlPlane> Management<C> {
         let mut put = |face_id, layer: &str, reason: &str, count| {
             if count > 0 {
                 let item = DropCount { face_id, layer: layer.to_owned(), reason: reason.to_owned(), count };
-                encode_item(&item, &mut writer);
+                item.encode(&mut writer);
             }
         };
         for (reason, count) in counters.drops.iter() {
@@ -238,7 +240,7 @@ impl<C: ControlPlane> Management<C> {
         let mut writer = Writer::new();
         for portion in self.control.faces().snapshot().chunks(PORTION) {
             for status in portion.iter().map(|face| face_status(face)).filter(|status| filter.matches(status)) {
-                encode_item(&status, &mut writer);
+                status.encode(&mut writer);
             }
             tokio::task::yield_now().await;
         }

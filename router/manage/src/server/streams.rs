@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::Poll;
 
-use namehop_client::nfd::{self, DatasetItem, FibEntry, NextHopRecord, RibEntry, encode_item};
+use namehop_client::nfd::{self, Element, FibEntry, NextHopRecord, RibEntry};
 use namehop_packet::FaceId;
 
 use crate::fib_file::SnapshotWriter;
@@ -253,7 +253,7 @@ impl<C: ControlPlane> Management<C> {
                     writer.element(NAME, name.value());
                     for next_hop in next_hops.iter() {
                         let record = NextHopRecord { face_id: next_hop.face.0.into(), cost: next_hop.cost };
-                        encode_item(&record, writer);
+                        record.encode(writer);
                     }
                 });
             })
@@ -277,7 +277,7 @@ impl<C: ControlPlane> Management<C> {
                     expiration_period_ms: route.expires_at_ms.map(|at_ms| at_ms.saturating_sub(now_ms)),
                 })
                 .collect();
-            encode_item(&RibEntry { name: name.to_owned(), routes }, &mut writer);
+            RibEntry { name: name.to_owned(), routes }.encode(&mut writer);
         });
         out.extend(writer.into_vec());
         next

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use namehop_client::nfd::numbers::{MAX_TRACED_PACKETS, status_code};
-use namehop_client::nfd::{ControlParameters, ControlResponse, FieldSet, TracedPacket, TracedStep, encode_item};
+use namehop_client::nfd::{ControlParameters, ControlResponse, Element, FieldSet, TracedPacket, TracedStep};
 use namehop_engine::trace::{PacketTrace, TraceRequest};
 use namehop_wire::tlv::Writer;
 
@@ -156,7 +156,7 @@ fn encoded(worker: usize, trace: &PacketTrace) -> Vec<u8> {
     packet.cut();
     loop {
         let mut writer = Writer::new();
-        encode_item(&packet, &mut writer);
+        packet.encode(&mut writer);
         let bytes = writer.into_vec();
         if bytes.len() <= RESPONSE_BYTES || packet.steps.pop().is_none() {
             return bytes;

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 use namehop_client::nfd::names::module;
-use namehop_client::nfd::{ControlParameters, ControlResponse, FieldSet, numbers::status_code};
+use namehop_client::nfd::{ControlParameters, ControlResponse, Element, FieldSet, numbers::status_code};
 
 use super::dispatcher::Requester;
 use super::{ControlPlane, Management};

@@ -1,11 +1,9 @@
 //! Views of the Content Store.
 
 use namehop_client::nfd::numbers::cs_flags;
-use namehop_client::nfd::{ControlParameters, CsInfo, CsPolicyCounters};
+use namehop_client::nfd::{ControlParameters, CsDisk, CsInfo, CsPolicyCounters};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use super::CsDiskView;
 
 /// Settings and counters of the Content Store.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -29,34 +27,10 @@ pub struct CsInfoView {
     #[schema(required)]
     pub hit_ratio: Option<f64>,
     /// Counters of each policy in use since the router started; empty if the forwarder does not report them.
-    pub by_policy: Vec<CsPolicyView>,
+    pub by_policy: Vec<CsPolicyCounters>,
     /// The second tier; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub disk: Option<CsDiskView>,
-}
-
-/// Counters of the Content Store under one policy.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct CsPolicyView {
-    /// Name of the policy; its counters cover all settings.
-    pub policy: String,
-    /// Interests that hit.
-    pub hits: u64,
-    /// Interests that missed.
-    pub misses: u64,
-    /// Data inserted.
-    pub insertions: u64,
-    /// Data evicted.
-    pub evictions: u64,
-    /// Data rejected by the policy.
-    pub rejections: u64,
-}
-
-impl From<CsPolicyCounters> for CsPolicyView {
-    fn from(counters: CsPolicyCounters) -> Self {
-        let CsPolicyCounters { policy, hits, misses, insertions, evictions, rejections } = counters;
-        CsPolicyView { policy, hits, misses, insertions, evictions, rejections }
-    }
+    pub disk: Option<CsDisk>,
 }
 
 impl From<CsInfo> for CsInfoView {
@@ -71,8 +45,8 @@ impl From<CsInfo> for CsInfoView {
             hits: info.hits,
             misses: info.misses,
             hit_ratio: (lookups > 0).then(|| info.hits as f64 / lookups as f64),
-            by_policy: info.by_policy.into_iter().map(CsPolicyView::from).collect(),
-            disk: info.disk.map(CsDiskView::from),
+            by_policy: info.by_policy,
+            disk: info.disk,
         }
     }
 }

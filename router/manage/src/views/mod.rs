@@ -6,7 +6,6 @@
 //! is always present, even if `null`.
 
 mod content_store;
-mod content_store_disk;
 mod dispatch;
 mod face;
 mod latency;
@@ -19,9 +18,8 @@ mod trace;
 #[cfg(test)]
 mod tests;
 
-pub use content_store::{CsConfigView, CsErasureView, CsInfoView, CsPolicyView};
-pub use content_store_disk::CsDiskView;
-pub use dispatch::{DispatchEntryView, DispatchMoveView};
+pub use content_store::{CsConfigView, CsErasureView, CsInfoView};
+pub use dispatch::DispatchMoveView;
 pub use face::{ChangedFaceView, FaceView};
 pub use latency::{LatencyStepView, LatencyView, LatencyWayView};
 pub use power::{PowerPartView, PowerView};
@@ -29,5 +27,6 @@ pub use prefix::{FibView, NextHopView, RouteView, StrategyChoiceView};
 pub use status::{
     FaceDropView, OwnDatasets, ReadvertiseCommandsView, ReadvertiseErrorView, ReadvertiseView, StatusView, WorkerView,
 };
-pub use strategy::{ParameterView, StrategyView};
-pub use trace::{TracedPacketView, TracedStepView};
+pub use strategy::StrategyView;
+pub(crate) use strategy::parameter_record;
+pub use trace::TracedPacketView;

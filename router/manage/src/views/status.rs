@@ -9,7 +9,7 @@ use namehop_client::nfd::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{CsDiskView, PowerView};
+use super::PowerView;
 
 /// Version, uptime, table sizes, packet counts, dropped packets by reason, and the status of readvertising.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -66,7 +66,7 @@ pub struct StatusView {
     pub power: Option<PowerView>,
     /// The second tier of the Content Store; `null` if there is none.
     #[schema(required)]
-    pub cs_disk: Option<CsDiskView>,
+    pub cs_disk: Option<CsDisk>,
 }
 
 /// Namehop's own datasets, beyond `status/general`, which all forwarders have.
@@ -102,7 +102,7 @@ pub struct FaceDropView {
 pub struct WorkerView {
     /// Number of the CPU that it is pinned to; `null` if it is not pinned.
     #[schema(required)]
-    pub processor: Option<usize>,
+    pub processor: Option<u64>,
     /// Share of the time since its start that it spent on work, from 0 to 1.
     pub busy_share: f64,
     /// Packets forwarded.
@@ -246,7 +246,7 @@ impl StatusView {
             readvertise: own.map(|own| own.readvertise.iter().map(ReadvertiseView::from).collect()),
             workers: own.map(|own| own.workers.iter().map(WorkerView::from).collect()),
             power: own.and_then(|own| own.power).map(PowerView::from),
-            cs_disk: own.and_then(|own| own.cs_disk).map(CsDiskView::from),
+            cs_disk: own.and_then(|own| own.cs_disk),
         }
     }
 }

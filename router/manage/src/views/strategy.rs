@@ -1,6 +1,6 @@
 //! Views of available strategies.
 
-use namehop_client::nfd::LoadedStrategy;
+use namehop_client::nfd::{LoadedStrategy, StrategyParameter};
 use namehop_engine::strategy::{ParameterInfo, StrategyInfo};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -15,7 +15,7 @@ pub struct StrategyView {
     /// Summary, one line.
     pub summary: String,
     /// Its parameters.
-    pub parameters: Vec<ParameterView>,
+    pub parameters: Vec<StrategyParameter>,
 }
 
 impl From<&StrategyInfo> for StrategyView {
@@ -24,7 +24,7 @@ impl From<&StrategyInfo> for StrategyView {
             strategy: info.versioned_name().to_string(),
             loaded: false,
             summary: info.summary.to_owned(),
-            parameters: info.parameters().into_iter().map(ParameterView::from).collect(),
+            parameters: info.parameters().into_iter().map(parameter_record).collect(),
         }
     }
 }
@@ -35,29 +35,13 @@ impl From<LoadedStrategy> for StrategyView {
             strategy: loaded.strategy.to_string(),
             loaded: true,
             summary: loaded.summary,
-            parameters: loaded.parameters.into_iter().map(ParameterView::from).collect(),
+            parameters: loaded.parameters,
         }
     }
 }
 
-/// A parameter, `key~value` in the name of a strategy.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct ParameterView {
-    /// Text before the `~`.
-    pub key: String,
-    /// Default value.
-    pub default: String,
-    /// Minimum value.
-    pub min: String,
-    /// Maximum value.
-    pub max: String,
-    /// Meaning, with its unit.
-    pub meaning: String,
-}
-
-impl From<ParameterInfo> for ParameterView {
-    fn from(info: ParameterInfo) -> Self {
-        let ParameterInfo { key, default, min, max, meaning } = info;
-        ParameterView { key, default, min, max, meaning }
-    }
+/// Returns a parameter as the field of a message.
+pub(crate) fn parameter_record(info: ParameterInfo) -> StrategyParameter {
+    let ParameterInfo { key, default, min, max, meaning } = info;
+    StrategyParameter { key, default, min, max, meaning }
 }

@@ -201,8 +201,7 @@ fn the_router_as_a_whole() {
         nanojoules_per_packet: None,
         parts: vec![PowerPart { name: "cpu".to_owned(), milliwatts: 1_500, millijoules: 250 }],
     };
-    let mut disk = CsDisk::default();
-    disk.0.status.stalls = 3;
+    let disk = CsDisk { stalls: 3, ..CsDisk::default() };
     let own = OwnDatasets {
         drops: &drops,
         readvertise: &[daemon],

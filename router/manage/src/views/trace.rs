@@ -19,30 +19,20 @@ pub struct TracedPacketView {
     /// Name of the packet.
     pub name: String,
     /// The decisions, in order.
-    pub steps: Vec<TracedStepView>,
-}
-
-/// One decision.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct TracedStepView {
-    /// Stage of forwarding: `packet`, `pit`, `cs`, `fib`, `strategy`, `send` or `drop`.
-    pub stage: String,
-    /// The decision, as text.
-    pub text: String,
+    pub steps: Vec<TracedStep>,
 }
 
 impl TracedPacketView {
     /// Creates the view of a packet in a trace; `first_ns` is the time of the first packet of the trace.
     pub fn new(packet: TracedPacket, first_ns: u64) -> Self {
         let TracedPacket { time_ns, worker, face, subject, name, steps } = packet;
-        let view = |TracedStep { stage, text }| TracedStepView { stage, text };
         TracedPacketView {
             time_s: (time_ns as f64 - first_ns as f64) / 1e9,
             worker,
             face: Some(face).filter(|&face| face != 0),
             subject,
             name,
-            steps: steps.into_iter().map(view).collect(),
+            steps,
         }
     }
 }

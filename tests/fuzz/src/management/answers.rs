@@ -2,8 +2,8 @@
 
 use namehop_client::nfd::numbers::status_code;
 use namehop_client::nfd::{
-    ChannelStatus, CodecError, ControlResponse, CsInfo, DropCount, FaceEventNotification, FaceStatus, FibEntry,
-    GeneralStatus, ReadvertiseStatus, RibEntry, StrategyChoice,
+    ChannelStatus, CodecError, ControlResponse, CsInfo, DropCount, Element, FaceEventNotification, FaceStatus,
+    FibEntry, GeneralStatus, ReadvertiseStatus, Record, RibEntry, StrategyChoice,
 };
 use namehop_wire::data::content_type;
 use namehop_wire::lp::LpPacket;
@@ -90,7 +90,7 @@ impl<'a> Answer<'a> {
             return Ok(());
         }
         match (module, verb) {
-            (b"status", b"general") => GeneralStatus::decode(content).map(drop),
+            (b"status", b"general") => GeneralStatus::from_content(content).map(drop),
             (b"status", b"drops") => list::<DropCount>(content),
             (b"status", b"readvertise") => list::<ReadvertiseStatus>(content),
             (b"faces", b"list" | b"query") => list::<FaceStatus>(content),

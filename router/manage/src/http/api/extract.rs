@@ -8,7 +8,7 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use futures_util::StreamExt;
-use namehop_client::nfd::numbers::MAX_OBJECT_FILE_BYTES;
+use namehop_engine::strategy::program::MAX_OBJECT_FILE_BYTES;
 use namehop_wire::Name;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;

@@ -3,7 +3,7 @@
 //!
 //! A page contains the position of the next one. The server keeps no state for it.
 
-use namehop_client::nfd::{DatasetItem, decode_items};
+use namehop_client::nfd::{Element, decode_items};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -52,7 +52,7 @@ pub(super) fn has_digits(text: &str, most: usize) -> bool {
 }
 
 /// Reads a page of a table that may be very long. `take` appends the wanted parts of an entry to the page.
-pub(super) async fn walk<I: DatasetItem, T>(
+pub(super) async fn walk<I: Element, T>(
     api: &Api,
     from: TableCursor,
     limit: usize,

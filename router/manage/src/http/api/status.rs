@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use namehop_client::nfd::names::module;
-use namehop_client::nfd::{CsInfo, GeneralStatus, decode_items};
+use namehop_client::nfd::{CsInfo, GeneralStatus, Record, decode_items};
 
 use super::{Api, Failure, answer};
 use crate::views::{OwnDatasets, StatusView};
@@ -22,7 +22,7 @@ pub(super) async fn show(State(api): State<Api>) -> Result<Response, Failure> {
     answer::made(move || {
         let (drops, readvertise, workers, power) =
             (decode_items(&drops)?, decode_items(&readvertise)?, decode_items(&workers)?, decode_items(&power)?);
-        let general = GeneralStatus::decode(&general)?;
+        let general = GeneralStatus::from_content(&general)?;
         let content_store: Vec<CsInfo> = decode_items(&content_store)?;
         let own = OwnDatasets {
             drops: &drops,

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::extract::{JsonBody, name};
 use super::{Api, Failure, answer};
 use crate::requests::CsSettings;
-use crate::views::{CsConfigView, CsErasureView, CsInfoView, DispatchEntryView, DispatchMoveView};
+use crate::views::{CsConfigView, CsErasureView, CsInfoView, DispatchMoveView};
 
 /// Data to erase.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
@@ -86,11 +86,10 @@ pub(super) async fn erase_cs(
 /// List the entries of the name dispatch table that had packets in the last seconds, busiest first
 #[utoipa::path(get, operation_id = "list_ndt", path = "/ndt", tag = "tables",
     responses((
-        status = 200, description = "As `namehop ndt list --json`: 1024 of them at most", body = Vec<DispatchEntryView>
+        status = 200, description = "As `namehop ndt list --json`: 1024 of them at most", body = Vec<DispatchEntry>
     )))]
 pub(super) async fn ndt(State(api): State<Api>) -> Result<Response, Failure> {
     let entries: Vec<DispatchEntry> = decode_items(&api.inside.dataset(module::NDT, "list").await?)?;
-    let entries: Vec<DispatchEntryView> = entries.into_iter().map(DispatchEntryView::from).collect();
     answer::view(StatusCode::OK, &entries)
 }
 

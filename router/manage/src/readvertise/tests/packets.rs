@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use namehop_client::nfd::numbers::origin;
-use namehop_client::nfd::{ControlParameters, ControlResponse, ReadvertiseStatus};
+use namehop_client::nfd::{ControlParameters, ControlResponse, Element, ReadvertiseStatus};
 use namehop_packet::FaceId;
 use namehop_wire::certificate::{new_key_name, save_certificate, self_signed_certificate};
 use namehop_wire::lp::LpPacket;

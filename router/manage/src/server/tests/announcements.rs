@@ -1,5 +1,6 @@
 //! Routes from prefix announcements, by command and learned.
 
+use namehop_client::nfd::Element;
 use namehop_wire::{PrefixAnnouncement, ValidityPeriod};
 
 use super::dispatch::key_and_certificate;

@@ -1,6 +1,6 @@
 //! Capture: the frames in it, and its end.
 
-use namehop_client::nfd::{CaptureStream, CapturedFrame};
+use namehop_client::nfd::{CaptureStream, CapturedFrame, Element};
 use namehop_face::capture::Direction;
 use namehop_wire::MAX_PACKET_SIZE;
 

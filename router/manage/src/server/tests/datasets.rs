@@ -1,8 +1,8 @@
 //! Status datasets: contents, versions and segments.
 
 use namehop_client::nfd::{
-    ChannelStatus, CsInfo, DatasetItem, DropCount, FaceQueryFilter, FaceStatus, FibEntry, GeneralStatus, NextHopRecord,
-    RibEntry, Route as NfdRoute, StrategyChoice, decode_items,
+    ChannelStatus, CsInfo, DropCount, Element, FaceQueryFilter, FaceStatus, FibEntry, GeneralStatus, NextHopRecord,
+    Record, RibEntry, Route as NfdRoute, StrategyChoice, decode_items,
 };
 use namehop_face::LinkDrop;
 use namehop_packet::{DropReason, FaceScope};
@@ -43,7 +43,7 @@ async fn fetch(fixture: &Fixture, dataset: Name) -> (Vec<u8>, u64) {
     (content, segment + 1)
 }
 
-pub(super) async fn items<T: DatasetItem>(fixture: &Fixture, dataset: Name) -> Vec<T> {
+pub(super) async fn items<T: Element>(fixture: &Fixture, dataset: Name) -> Vec<T> {
     decode_items(&fetch(fixture, dataset).await.0).expect("a list")
 }
 
@@ -58,7 +58,7 @@ fn the_general_status_is_complete() {
         fixture.router().engine.set(engine);
         fixture.command("rib", "register", &named("/A")).await;
         let content = fetch(&fixture, list("status", "general")).await.0;
-        let status = GeneralStatus::decode(&content).expect("a status");
+        let status = GeneralStatus::from_content(&content).expect("a status");
         assert!(status.version.starts_with("Namehop/"));
         assert!(status.start_timestamp_ms > 0 && status.current_timestamp_ms >= status.start_timestamp_ms);
         // Only the monotonic clock advances here, as if the time of day were set back continuously.

@@ -1,5 +1,6 @@
 //! Requests that get an answer, commands in both formats, and requests refused before their command is examined.
 
+use namehop_client::nfd::Element;
 use namehop_wire::tlv::{Nni, Writer, types};
 use namehop_wire::{Interest, SignatureInfo};
 

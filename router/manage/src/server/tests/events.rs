@@ -1,6 +1,6 @@
 //! The stream of face events.
 
-use namehop_client::nfd::{FaceEventKind, FaceEventNotification};
+use namehop_client::nfd::{Element, FaceEventKind, FaceEventNotification};
 use namehop_face::socket::FaceEvent;
 
 use super::*;

@@ -1,6 +1,7 @@
 //! Creating, changing and destroying faces.
 
 use super::*;
+use namehop_client::nfd::Element;
 
 fn create(text: &str) -> ControlParameters {
     ControlParameters { uri: Some(text.to_owned()), ..ControlParameters::default() }

@@ -1,5 +1,6 @@
 //! Loading strategies: refusals, and authorization. Tests of the whole router compile programs from C and load them.
 
+use namehop_client::nfd::Element;
 use namehop_client::nfd::numbers::MAX_COMMAND_FILE_BYTES;
 
 use super::dispatch::key_and_certificate;

@@ -19,7 +19,7 @@ mod saving;
 mod strategy_choice;
 mod trace;
 
-use namehop_client::nfd::{ControlParameters, ControlResponse, names};
+use namehop_client::nfd::{ControlParameters, ControlResponse, Element, names};
 use namehop_packet::FaceId;
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use namehop_client::nfd::{ReadvertiseStatus, decode_items};
+use namehop_client::nfd::{Element, ReadvertiseStatus, decode_items};
 use namehop_face::socket::FaceEvent;
 use namehop_wire::lp::NackReason;
 use namehop_wire::{DataBuilder, Interest};
