@@ -30,6 +30,31 @@ impl Interface {
     }
 }
 
+/// An interface that a port uses.
+#[derive(Debug)]
+pub(crate) struct UsedInterface {
+    pub(crate) name: String,
+    /// When the port was opened.
+    pub(crate) opened: Interface,
+}
+
+impl UsedInterface {
+    pub(crate) fn is_up(&self) -> bool {
+        Interface::query(&self.name).is_ok_and(|found| found.is_up)
+    }
+
+    pub(crate) fn is_removed(&self) -> bool {
+        Interface::query(&self.name).is_err()
+    }
+
+    /// Returns whether another interface has its name, or its address or MTU changed. An interface replaced between two
+    /// calls may have the address and MTU of its predecessor, but not its index.
+    pub(crate) fn has_changed(&self) -> bool {
+        let is_same = |found: Interface| Interface { is_up: self.opened.is_up, ..found } == self.opened;
+        !Interface::query(&self.name).is_ok_and(is_same)
+    }
+}
+
 /// Configuration of an interface that a port has created.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setting {

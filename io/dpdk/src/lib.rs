@@ -32,31 +32,27 @@
 //! ```
 
 mod backoff;
+pub mod drivers;
 pub mod eal;
 pub mod error;
 mod ffi;
 pub mod interface;
 pub mod losses;
 mod mapping;
-pub mod memif;
 pub mod memory;
 pub mod mempool;
 pub mod nic;
-pub mod packet_socket;
-pub mod pcap;
-pub mod pci;
 mod priority_tag;
 pub mod relay;
 pub mod shim;
 pub mod steering;
-pub mod tap;
 mod thread;
 pub mod wanted;
-pub mod xdp;
 
 /// Maximum number of frames that one call of a port moves.
 pub const BURST: usize = 64;
 
+pub use drivers::{memif, packet_socket, pcap, pci, tap, xdp};
 pub use eal::{Devices, Eal};
 pub use error::DpdkError;
 pub use mempool::{mempool_bytes, use_mempools};

@@ -1,5 +1,5 @@
 //! Ports that a DPDK driver serves (ethdev), with one or several receive queues and as many transmit queues.
-//! [`crate::pci`] opens them on network cards. Cards that support receive-side scaling spread UDP packets over their
+//! [`crate::drivers::pci`] opens them on network cards. Cards that support receive-side scaling spread UDP packets over their
 //! queues by addresses and ports. All other frames come to the first queue, unless they are steered to another one
 //! ([`crate::steering`]).
 //!

@@ -6,7 +6,6 @@
 mod kernel_share;
 mod made;
 mod managed;
-mod open;
 mod silence;
 mod steering;
 mod thread;
@@ -20,6 +19,8 @@ use std::thread::JoinHandle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
+use namehop_dpdk::DpdkError;
+use namehop_dpdk::drivers::OpenError;
 use namehop_face::FaceUri;
 use namehop_face::port::PortControls;
 use namehop_face::registry::{Face, FaceTable, FaceUpdate};
@@ -30,6 +31,19 @@ use crate::config::Config;
 use crate::memory_budget::Bounds;
 use crate::worker::WorkerHandles;
 use thread::{PortCommand, Ports};
+
+/// Returns why a face cannot be created on a port that cannot be opened. A missing interface is `Unreachable`, because
+/// it may appear later.
+fn create_error(error: OpenError) -> CreateError {
+    match error {
+        OpenError::NoInterface(_) => CreateError::Unreachable(error.to_string()),
+        _ => CreateError::NotAcceptable(error.to_string()),
+    }
+}
+
+fn refused(error: &DpdkError) -> CreateError {
+    CreateError::NotAcceptable(error.to_string())
+}
 
 /// The parts of the router that ports use.
 pub struct PortContext {

@@ -5,10 +5,11 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
+use namehop_dpdk::drivers::Driver;
+use namehop_face::FaceUri;
 use namehop_face::address::VlanId;
 use namehop_face::port::PortNetwork;
 use namehop_face::registry::max_unsolicited_faces;
-use namehop_face::uri::{FaceUri, PortDriver};
 use namehop_packet::size::LARGE_BYTES;
 
 use super::automatic::AutoNumber;
@@ -127,13 +128,11 @@ impl StaticPort {
     /// Returns the error in the MTU, if any.
     fn mtu_fault(&self) -> Option<String> {
         let mtu_bytes = self.mtu?;
-        match self.uri.0 {
-            FaceUri::Device { driver: PortDriver::Pci | PortDriver::Tap, .. } if MTU_BYTES.contains(&mtu_bytes) => None,
-            FaceUri::Device { driver: PortDriver::Pci | PortDriver::Tap, .. } => {
-                Some(format!("`mtu` is {mtu_bytes}; it must be from {} to {}", MTU_BYTES.start(), MTU_BYTES.end()))
-            }
-            _ => Some(format!("the system sets the MTU of {}; remove `mtu`", self.uri.0)),
+        if !Driver::traits_of(&self.uri.0).sets_mtu {
+            return Some(format!("the system sets the MTU of {}; remove `mtu`", self.uri.0));
         }
+        (!MTU_BYTES.contains(&mtu_bytes))
+            .then(|| format!("`mtu` is {mtu_bytes}; it must be from {} to {}", MTU_BYTES.start(), MTU_BYTES.end()))
     }
 
     /// Returns the error in the number of queues, if any.
@@ -142,19 +141,13 @@ impl StaticPort {
         if !QUEUES.contains(&queues) {
             return Some(format!("`queues` is {queues}; it must be from {} to {}", QUEUES.start(), QUEUES.end()));
         }
-        let can_have_several = matches!(
-            self.uri.0,
-            FaceUri::Device { driver: PortDriver::Kernel | PortDriver::Xdp | PortDriver::Pci, .. }
-        );
-        (queues > 1 && !can_have_several).then(|| {
-            format!("{} has one queue; remove `queues`. dev://, xdp:// and pci:// can have several", self.uri.0)
-        })
+        (queues > 1 && !Driver::traits_of(&self.uri.0).has_several_queues)
+            .then(|| format!("{} has one queue; remove `queues`", self.uri.0))
     }
 
     /// Returns the error in the interface for the kernel, if any.
     fn kernel_interface_fault(&self) -> Option<String> {
-        let is_card = matches!(self.uri.0, FaceUri::Device { driver: PortDriver::Pci, .. });
-        (self.kernel_interface.is_some() && !is_card)
+        (self.kernel_interface.is_some() && !Driver::traits_of(&self.uri.0).is_without_kernel)
             .then(|| format!("{} leaves the kernel's traffic to the kernel; remove `kernel_interface`", self.uri.0))
     }
 
@@ -224,7 +217,7 @@ impl Config {
     /// Returns whether the router may use network cards without the kernel.
     pub(crate) fn may_use_pci(&self) -> bool {
         let locals = self.face.iter().filter_map(|face| Some(&face.local.as_ref()?.0));
-        let is_card = |uri: &FaceUri| matches!(uri, FaceUri::Device { driver: PortDriver::Pci, .. });
+        let is_card = |uri: &FaceUri| Driver::traits_of(uri).is_without_kernel;
         // Only PCI addresses contain a colon; names of interfaces cannot.
         self.port.iter().map(|port| &port.uri.0).chain(locals).any(is_card)
             || self.ports.interfaces.iter().any(|name| name.contains(':'))

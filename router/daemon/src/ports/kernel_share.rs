@@ -1,6 +1,7 @@
 //! The TAP interface through which the kernel gets its share of the traffic of a network card that a port uses without
 //! the kernel.
 
+use namehop_dpdk::drivers::Device;
 use namehop_dpdk::losses::Losses;
 use namehop_dpdk::tap::TapPort;
 use namehop_face::address::MacAddress;
@@ -8,7 +9,6 @@ use namehop_face::port::PortId;
 use tracing::{info, warn};
 
 use super::PortContext;
-use super::open::Device;
 
 /// The interface, as the port thread holds it.
 pub(super) struct KernelShare {
@@ -50,7 +50,7 @@ impl KernelShare {
         &mut self,
         context: &PortContext,
         id: PortId,
-        device: &Device,
+        device: &dyn Device,
         address: MacAddress,
         mtu_bytes: usize,
     ) {

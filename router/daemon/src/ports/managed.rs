@@ -7,34 +7,37 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, info, warn};
 
+use namehop_dpdk::DpdkError;
+use namehop_dpdk::drivers::{Device, OpenError, OpenPort, Opener, Wishes};
 use namehop_dpdk::losses::Losses;
 use namehop_dpdk::wanted::Wanted;
-use namehop_dpdk::{DpdkError, Eal};
 use namehop_face::address::{MacAddress, VlanId, is_group};
 use namehop_face::encapsulation::{FacePeer, Framing, Peer, solicitation_group};
 use namehop_face::port::{PortId, PortNetwork, PortParams, PortQueues, WorkerSilent};
 use namehop_face::registry::{Face, FaceParams, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
-use namehop_face::uri::PortDriver;
 use namehop_face::{FaceUri, LinkDrop};
 use namehop_packet::FaceId;
 
 use super::PortContext;
 use super::kernel_share::KernelShare;
 use super::made::FacesMade;
-use super::open::{self, Device, DeviceWishes, Memifs, Opened, Place};
 use super::steering::Steering;
 use super::trouble::Trouble;
+use super::{create_error, refused};
 
 /// Pause between attempts to open a device again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// Pause between the removal of a device and the first attempt to open it again.
+const REMOVAL_PAUSE: Duration = Duration::from_millis(200);
 
 /// The settings with which a port is opened.
 pub(super) struct PortPlan {
     pub(super) uri: FaceUri,
     pub(super) framing: Framing,
     pub(super) networks: Vec<PortNetwork>,
-    pub(super) wishes: DeviceWishes,
+    pub(super) wishes: Wishes,
     /// Name of the interface through which the kernel gets its share of the link's traffic.
     pub(super) kernel_interface: Option<String>,
 }
@@ -51,7 +54,6 @@ pub(super) struct UnsolicitedLimits {
 /// An open port.
 pub(super) struct ManagedPort {
     pub(super) id: PortId,
-    environment: &'static Eal,
     /// URI of the port.
     pub(super) uri: FaceUri,
     pub(super) framing: Framing,
@@ -62,14 +64,14 @@ pub(super) struct ManagedPort {
     made: FacesMade,
     pub(super) is_up: bool,
     pub(super) mtu_bytes: usize,
-    wishes: DeviceWishes,
+    wishes: Wishes,
     /// Number of workers with a queue of the port. Does not shrink if the port reopens with fewer queues.
     queues: usize,
     kernel: KernelShare,
     steering: Steering,
     address: MacAddress,
     /// `None` while the device could not be opened again.
-    device: Option<Device>,
+    device: Option<Box<dyn Device>>,
     /// The filter of the device: frames to receive besides untagged NDN frames.
     wanted: Wanted,
     next_attempt: Instant,
@@ -83,17 +85,16 @@ impl ManagedPort {
     /// Opens the device and gives its queues to the workers. The server of a memif may start later.
     pub(super) fn open(
         context: &PortContext,
-        environment: &'static Eal,
+        opener: &mut Opener,
         id: PortId,
         plan: PortPlan,
-        memifs: &mut Memifs,
         unsolicited: UnsolicitedLimits,
     ) -> Result<ManagedPort, CreateError> {
         let PortPlan { uri, framing, networks, wishes, kernel_interface } = plan;
-        let place = Place { environment, pool: &context.pool, memifs };
-        let Opened { device, queues, spread, address, mtu_bytes } = open::open(place, &uri, framing, wishes)?;
+        let opened = opener.open(&uri, &wishes).map_err(create_error)?;
+        let OpenPort { device, queues, spread, address, mtu_bytes } = opened;
         if queues.len() > 1 {
-            info!(port = %uri, queues = queues.len(), spread, "a port has several queues");
+            info!(port = %uri, queues = queues.len(), %spread, "a port has several queues");
         }
         let queue_count = queues.len();
         let params = PortParams {
@@ -110,7 +111,6 @@ impl ManagedPort {
         context.control.add(id, params, queues).map_err(silent)?;
         let mut opened = ManagedPort {
             id,
-            environment,
             uri,
             framing,
             networks,
@@ -118,7 +118,7 @@ impl ManagedPort {
             made: FacesMade::default(),
             is_up: false,
             mtu_bytes,
-            wishes: DeviceWishes { queues: queue_count, ..wishes },
+            wishes: Wishes { queues: queue_count, ..wishes },
             queues: queue_count,
             kernel: KernelShare::new(kernel_interface),
             steering: Steering::default(),
@@ -164,13 +164,12 @@ impl ManagedPort {
     }
 
     /// Closes the device and opens it again, when its interface was replaced or its address or MTU changed.
-    fn reopen(&mut self, context: &PortContext, memifs: &mut Memifs) {
+    fn reopen(&mut self, context: &PortContext, opener: &mut Opener) {
         self.stop(context);
         self.counted = Losses::default();
         self.next_attempt = Instant::now() + RETRY_PAUSE;
-        let place = Place { environment: self.environment, pool: &context.pool, memifs };
-        match open::open(place, &self.uri, self.framing, self.wishes) {
-            Ok(Opened { device, queues, address, mtu_bytes, .. }) => {
+        match opener.open(&self.uri, &self.wishes) {
+            Ok(OpenPort { device, queues, address, mtu_bytes, .. }) => {
                 info!(port = %self.uri, "port reopened");
                 self.was_refused = false;
                 (self.device, self.address, self.mtu_bytes) = (Some(device), address, mtu_bytes);
@@ -187,8 +186,10 @@ impl ManagedPort {
                     context.workers.face_changed(face.id());
                 }
             }
-            Err(CreateError::NotAcceptable(error)) if !self.was_refused => {
-                warn!(port = %self.uri, error, "cannot reopen a port; retrying every second");
+            // A query is all that an attempt costs, so it is repeated with the next check.
+            Err(OpenError::NoInterface(_)) => self.next_attempt = Instant::now(),
+            Err(error) if !self.was_refused => {
+                warn!(port = %self.uri, %error, "cannot reopen a port; retrying every second");
                 self.was_refused = true;
             }
             Err(error) => debug!(port = %self.uri, %error, "cannot reopen a port yet"),
@@ -227,7 +228,7 @@ impl ManagedPort {
         let is_first = self.made.add(face.id(), peer.vlan().map(VlanId::get));
         let is_received = if is_first { self.receive_wanted() } else { Ok(()) };
         let added = is_received
-            .map_err(|error| open::refused(&error))
+            .map_err(|error| refused(&error))
             .and_then(|()| context.control.add_face(self.id, self.queues, &face, peer).map_err(silent));
         if let Err(error) = added {
             self.forget(face.id());
@@ -250,7 +251,7 @@ impl ManagedPort {
         let _ = context.control.remove_face(self.id, self.queues, face.id());
         self.join(face, false);
         if let Some(device) = &self.device {
-            self.steering.remove(device, face);
+            self.steering.remove(device.as_ref(), face);
         }
         face.set_up(false);
         if context.faces.remove(face.id()).is_none() {
@@ -280,14 +281,14 @@ impl ManagedPort {
     /// Steers the frames of a face to one queue of the device, if the device has several and supports that.
     fn steer(&mut self, face: &Face) {
         if let Some(device) = &self.device {
-            self.steering.add(device, face);
+            self.steering.add(device.as_ref(), face);
         }
     }
 
     /// Creates the kernel's interface if it is configured and missing.
     fn share_with_kernel(&mut self, context: &PortContext) {
         if let (Some(device), true) = (&self.device, self.kernel.is_missing()) {
-            self.kernel.make(context, self.id, device, self.address, self.mtu_bytes);
+            self.kernel.make(context, self.id, device.as_ref(), self.address, self.mtu_bytes);
         }
     }
 
@@ -342,48 +343,28 @@ impl ManagedPort {
     }
 
     /// Checks for links that broke or recovered, and counts frames lost below the faces.
-    pub(super) fn check(&mut self, context: &PortContext, memifs: &mut Memifs, now: Instant) {
-        let must_reopen = match &self.uri {
-            FaceUri::Device { driver: PortDriver::Kernel | PortDriver::Xdp, interface, .. } => {
-                match open::query(interface) {
-                    Err(_) if self.device.is_none() => false,
-                    Err(_) => {
-                        // Nothing arrives any more. An interface that appears under this name later is another one.
-                        self.stop(context);
-                        false
-                    }
-                    Ok(found) => {
-                        // An interface replaced between two checks may have the same address and MTU as its
-                        // predecessor.
-                        self.device.as_ref().and_then(Device::interface_index) != Some(found.index)
-                            || (open::usable_mtu(&found, self.framing), found.address) != (self.mtu_bytes, self.address)
-                    }
-                }
-            }
-            _ => {
-                if self.device.as_ref().is_some_and(Device::is_removed) {
-                    info!(port = %self.uri, "network card or interface removed");
-                    // The kernel does not release a card before it is closed.
-                    self.stop(context);
-                    self.next_attempt = now + RETRY_PAUSE;
-                }
-                self.device.is_none()
-            }
-        };
+    pub(super) fn check(&mut self, context: &PortContext, opener: &mut Opener, now: Instant) {
+        if self.device.as_ref().is_some_and(|device| device.is_removed()) {
+            info!(port = %self.uri, "network card or interface removed");
+            // Nothing arrives any more. The kernel does not release a card before it is closed.
+            self.stop(context);
+            self.next_attempt = now + REMOVAL_PAUSE;
+        }
+        let must_reopen = self.device.as_ref().is_none_or(|device| device.has_changed());
         if must_reopen && now >= self.next_attempt {
-            self.reopen(context, memifs);
+            self.reopen(context, opener);
         } else if now >= self.next_attempt && self.kernel.is_missing() {
             self.next_attempt = now + RETRY_PAUSE;
             self.share_with_kernel(context);
         }
         self.note_state(context);
-        self.trouble.note(&self.uri, self.is_up, self.device.as_ref().and_then(Device::take_trouble));
+        self.trouble.note(&self.uri, self.is_up, self.device.as_ref().and_then(|device| device.take_trouble()));
         self.note_losses(context);
     }
 
     /// Updates the link state in faces and workers, and announces changes.
     fn note_state(&mut self, context: &PortContext) {
-        let is_up = self.device.as_ref().is_some_and(Device::is_up);
+        let is_up = self.device.as_ref().is_some_and(|device| device.is_up());
         let was_up = std::mem::replace(&mut self.is_up, is_up);
         if !is_up || !was_up {
             // Repeated while the link is down: a frame that arrived at the last moment may have made workers consider
@@ -404,7 +385,7 @@ impl ManagedPort {
 
     /// Counts frames that were lost below the faces.
     fn note_losses(&mut self, context: &PortContext) {
-        let now = self.device.as_ref().map(Device::losses).unwrap_or_default();
+        let now = self.device.as_ref().map(|device| device.losses()).unwrap_or_default();
         let own = now.since(std::mem::replace(&mut self.counted, now));
         let drops = context.faces.link_drops();
         for lost in [own, self.kernel.new_losses()] {

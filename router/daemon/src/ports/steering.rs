@@ -1,13 +1,12 @@
 //! Steering: tells a network card with several queues which frames belong to a face, so that it puts them into one
 //! queue.
 
+use namehop_dpdk::drivers::Device;
 use namehop_dpdk::steering::{Flow, Origin};
 use namehop_face::address::VlanId;
 use namehop_face::encapsulation::{FacePeer, InternetPeer, Peer, SourcePort, Tunnel, VXLAN_PORT};
 use namehop_face::registry::Face;
 use tracing::{debug, info};
-
-use super::open::Device;
 
 /// Returns the fields that all frames of the face to this peer share. `None` for groups, to which any host may send,
 /// and for links with one peer.
@@ -38,7 +37,7 @@ pub(super) struct Steering {
 
 impl Steering {
     /// Steers the frames of a face. Without steering they arrive on all queues; the first refusal is logged.
-    pub(super) fn add(&mut self, device: &Device, face: &Face) {
+    pub(super) fn add(&mut self, device: &dyn Device, face: &Face) {
         let Some(flow) = flow_of_face(face) else { return };
         match device.steer(flow) {
             Ok(Some(queue)) => {
@@ -54,7 +53,7 @@ impl Steering {
     }
 
     /// Stops steering the frames of a face.
-    pub(super) fn remove(&self, device: &Device, face: &Face) {
+    pub(super) fn remove(&self, device: &dyn Device, face: &Face) {
         if let Some(Err(error)) = flow_of_face(face).map(|flow| device.release(&flow)) {
             debug!(face = %face.id(), %error, "cannot stop steering the frames of a face");
         }

@@ -8,18 +8,18 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tracing::{info, warn};
 
+use namehop_dpdk::drivers::{Driver, MemifSizes, Opener, Wishes};
 use namehop_dpdk::{Devices, Eal, mempool_bytes, use_mempools};
 use namehop_face::FaceUri;
 use namehop_face::encapsulation::{FacePeer, Framing, NDN_GROUP};
 use namehop_face::port::{PortId, PortNetwork, face_params};
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
-use namehop_face::uri::PortDriver;
 use namehop_packet::FaceId;
 
 use super::PortContext;
 use super::managed::{ManagedPort, PortPlan, UnsolicitedLimits, network_of};
-use super::open::{DeviceWishes, Memifs, refused};
+use super::refused;
 use super::silence::Silences;
 use crate::config::{AutoNumber, Config, StaticPort};
 use crate::memory_budget::Bounds;
@@ -27,6 +27,9 @@ use crate::supervise::fault_point;
 
 /// Interval between checks of links: the longest time until a broken link is noticed.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Pause between attempts to open a configured port that the system refused.
+const RETRY_PAUSE: Duration = Duration::from_secs(5);
 
 pub(super) type FaceReply = oneshot::Sender<Result<Arc<Face>, CreateError>>;
 
@@ -45,7 +48,7 @@ pub(super) enum PortCommand {
 
 /// The configured settings of a port besides its URI.
 #[derive(Default)]
-struct Wishes {
+struct PortSettings {
     networks: Vec<PortNetwork>,
     mtu_bytes: Option<usize>,
     /// `Auto` = one for each worker.
@@ -53,12 +56,12 @@ struct Wishes {
     kernel_interface: Option<String>,
 }
 
-impl Wishes {
+impl PortSettings {
     /// Collects the settings of the port with this URI, and of VLANs on it.
-    fn of(configured: &[StaticPort], uri: &FaceUri) -> Wishes {
+    fn of(configured: &[StaticPort], uri: &FaceUri) -> PortSettings {
         let on_port = configured.iter().filter(|port| port.uri.0.is_on(uri));
         let of_port = configured.iter().find(|port| port.uri.0 == *uri);
-        Wishes {
+        PortSettings {
             networks: on_port.map(StaticPort::network).collect(),
             mtu_bytes: of_port.and_then(|port| port.mtu),
             queues: of_port.map(|port| port.queues).unwrap_or_default(),
@@ -67,12 +70,27 @@ impl Wishes {
     }
 }
 
+/// A configured port that could not be opened yet.
+struct MissingPort {
+    /// Index in the configuration.
+    index: usize,
+    next_attempt: Instant,
+    /// The reason in the log.
+    reason: Option<String>,
+}
+
+impl MissingPort {
+    fn new(index: usize) -> MissingPort {
+        MissingPort { index, next_attempt: Instant::now(), reason: None }
+    }
+}
+
 /// All ports: open ones, and configured ones that are still missing.
 pub(super) struct Ports {
     pub(super) context: PortContext,
     packet_bytes: usize,
     devices: Devices,
-    memifs: Memifs,
+    opener: Opener,
     /// Flags of new faces.
     flags: FaceFlags,
     self_learning: bool,
@@ -80,8 +98,8 @@ pub(super) struct Ports {
     unsolicited: UnsolicitedLimits,
     /// The configured ports and VLANs.
     configured: Vec<StaticPort>,
-    /// Indices in `configured` of ports that could not be opened yet.
-    missing: Vec<usize>,
+    /// Configured ports that could not be opened yet.
+    missing: Vec<MissingPort>,
     open: Vec<ManagedPort>,
     /// Frame counts of on-demand faces at the last check for idle faces.
     used: HashMap<FaceId, u64>,
@@ -92,16 +110,14 @@ pub(super) struct Ports {
 impl Ports {
     pub(super) fn new(context: PortContext, config: &Config, bounds: &Bounds) -> Self {
         let ports = &config.ports;
+        let memif_sizes = MemifSizes { ring_slots: ports.memif_ring_frames, buffer_bytes: ports.memif_buffer_bytes };
+        let opener = Opener::new(&context.pool, memif_sizes);
         let idle_timeout = Duration::from_secs(ports.idle_timeout_s);
         Ports {
             context,
             packet_bytes: mempool_bytes(bounds.small_buffers, bounds.large_buffers),
             devices: if config.may_use_pci() { Devices::Pci } else { Devices::None },
-            memifs: Memifs {
-                ring_frames: ports.memif_ring_frames,
-                buffer_bytes: ports.memif_buffer_bytes,
-                service: None,
-            },
+            opener,
             flags: config.faces.port_flags(),
             self_learning: config.faces.self_learning,
             idle_timeout,
@@ -131,8 +147,8 @@ impl Ports {
             // If a reply cannot be sent, its receiver has stopped waiting.
             match commands.recv_timeout(next_check.saturating_duration_since(Instant::now())) {
                 Ok(PortCommand::OpenConfigured(reply)) => {
-                    self.missing = (0..self.configured.len()).collect();
-                    self.open_missing(true);
+                    self.missing = (0..self.configured.len()).map(MissingPort::new).collect();
+                    self.open_missing(Instant::now());
                     let _ = reply.send(());
                 }
                 Ok(PortCommand::CreateFace { uri, local_uri, update, reply }) => {
@@ -155,20 +171,29 @@ impl Ports {
         }
     }
 
-    /// Opens the configured ports in `missing`; ports with a missing interface stay in the list.
-    fn open_missing(&mut self, is_first: bool) {
-        for place in std::mem::take(&mut self.missing) {
-            let port = self.configured[place].clone();
-            match self.open_configured(&port) {
-                Ok(()) => {}
-                Err(CreateError::Unreachable(error)) => {
-                    if is_first {
-                        warn!(port = %port.uri.0, error, "waiting for a configured port to appear");
-                    }
-                    self.missing.push(place);
-                }
-                Err(error) => warn!(port = %port.uri.0, %error, "cannot open a configured port"),
+    /// Opens the configured ports in `missing`. Those that fail stay in the list.
+    fn open_missing(&mut self, now: Instant) {
+        for mut missing in std::mem::take(&mut self.missing) {
+            if now < missing.next_attempt {
+                self.missing.push(missing);
+                continue;
             }
+            let port = self.configured[missing.index].clone();
+            let Err(error) = self.open_configured(&port) else { continue };
+            let is_unreachable = matches!(error, CreateError::Unreachable(_));
+            let text = error.to_string();
+            if missing.reason.as_ref() != Some(&text) {
+                match is_unreachable {
+                    true => warn!(port = %port.uri.0, %error, "waiting for a configured port to appear"),
+                    false => warn!(
+                        port = %port.uri.0, %error, "cannot open a configured port; retrying every {} s", RETRY_PAUSE.as_secs()
+                    ),
+                }
+                missing.reason = Some(text);
+            }
+            // A query is all that an attempt costs for an interface that is not there.
+            missing.next_attempt = if is_unreachable { now } else { Instant::now() + RETRY_PAUSE };
+            self.missing.push(missing);
         }
     }
 
@@ -207,7 +232,8 @@ impl Ports {
         use_mempools(&self.context.pool, eal).map_err(|error| refused(&error))?;
         let taken = |id: u16| self.open.iter().any(|port| port.id == PortId(id));
         let id = PortId((0..u16::MAX).find(|&id| !taken(id)).unwrap_or_default());
-        let Wishes { mut networks, mtu_bytes, queues, kernel_interface } = Wishes::of(&self.configured, uri);
+        let PortSettings { mut networks, mtu_bytes, queues, kernel_interface } =
+            PortSettings::of(&self.configured, uri);
         if framing == Framing::Bare {
             networks.clear();
         }
@@ -216,9 +242,9 @@ impl Ports {
             AutoNumber::Auto => max_queues,
             AutoNumber::Number(queues) => queues.min(max_queues),
         };
-        let wishes = DeviceWishes { mtu_bytes, queues };
+        let wishes = Wishes { header_bytes: framing.header_bytes(), mtu_bytes, queues };
         let plan = PortPlan { uri: uri.clone(), framing, networks, wishes, kernel_interface };
-        let port = ManagedPort::open(&self.context, eal, id, plan, &mut self.memifs, self.unsolicited)?;
+        let port = ManagedPort::open(&self.context, &mut self.opener, id, plan, self.unsolicited)?;
         info!(port = %uri, "port opened");
         self.open.push(port);
         Ok(self.open.len() - 1)
@@ -287,7 +313,7 @@ impl Ports {
     fn network_at(&self, local: &FaceUri) -> PortNetwork {
         match self.open.iter().find(|port| port.is_at(local)) {
             Some(port) => port.network_at(local),
-            None => network_of(&Wishes::of(&self.configured, &local.port()).networks, local),
+            None => network_of(&PortSettings::of(&self.configured, &local.port()).networks, local),
         }
     }
 
@@ -330,10 +356,10 @@ impl Ports {
     fn check(&mut self) {
         let now = Instant::now();
         if !self.missing.is_empty() {
-            self.open_missing(false);
+            self.open_missing(now);
         }
         for port in &mut self.open {
-            port.check(&self.context, &mut self.memifs, now);
+            port.check(&self.context, &mut self.opener, now);
         }
         self.silences.check(&self.context, &self.open, now);
         if now >= self.next_idle_look {
@@ -366,7 +392,7 @@ impl Ports {
 /// Returns whether two ports would receive the frames of one interface in different ways.
 fn is_same_interface(one: &FaceUri, other: &FaceUri) -> bool {
     let interface = |uri: &FaceUri| match uri {
-        FaceUri::Device { driver: PortDriver::Kernel | PortDriver::Xdp, interface, .. } => Some(interface.clone()),
+        FaceUri::Device { interface, .. } if Driver::traits_of(uri).uses_interface => Some(interface.clone()),
         _ => None,
     };
     one != other && interface(one).is_some_and(|name| interface(other) == Some(name))

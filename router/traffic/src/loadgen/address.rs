@@ -4,9 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use namehop_client::target::TransportUri;
+use namehop_dpdk::drivers::Driver;
+use namehop_face::FaceUri;
 use namehop_face::encapsulation::{FacePeer, Peer};
 use namehop_face::registry::MIN_MTU_BYTES;
-use namehop_face::uri::{FaceUri, PortDriver};
 use namehop_wire::MAX_PACKET_SIZE;
 
 /// Address of a link in one URI.
@@ -91,13 +92,8 @@ impl PortAddress {
                 return Err(format!("{remote} needs a port: local = \"dev://INTERFACE\" or \"xdp://INTERFACE\""));
             }
         };
-        let is_served = matches!(
-            local,
-            FaceUri::Memif { .. } | FaceUri::Device { driver: PortDriver::Kernel | PortDriver::Xdp, .. }
-        );
-        if !is_served {
-            let text = format!("{local} cannot be used by consumers and producers: use dev://, xdp:// or memif://");
-            return Err(text);
+        if !Driver::traits_of(&local).has_peer {
+            return Err(format!("{local} cannot be used by consumers and producers: it is not a port with a peer"));
         }
         if mtu_bytes.is_some_and(|bytes| !(MIN_MTU_BYTES..=MAX_PACKET_SIZE).contains(&bytes)) {
             return Err(format!("the MTU must be between {MIN_MTU_BYTES} and {MAX_PACKET_SIZE} bytes"));
@@ -164,7 +160,7 @@ mod tests {
     fn what_does_not_go_together_is_refused_with_what_would() {
         for (uri, local, mtu_bytes, said) in [
             ("ether://[02:00:00:00:00:01]", None, None, "dev://INTERFACE"),
-            ("ether://[02:00:00:00:00:01]", Some("pci://0000:03:00.0"), None, "dev://, xdp:// or memif://"),
+            ("ether://[02:00:00:00:00:01]", Some("pcap:///in.pcap"), None, "not a port with a peer"),
             ("ether://[02:00:00:00:00:01]", Some("dev://eth1?ip=192.0.2.1"), None, "cannot link"),
             ("ether://02:00:00:00:00:01", Some("dev://eth1"), None, "brackets"),
             ("memif:///x.sock", None, None, "?id="),

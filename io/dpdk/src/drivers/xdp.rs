@@ -24,13 +24,20 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
+use namehop_face::FaceUri;
+use namehop_face::address::MacAddress;
+use namehop_face::uri::PortDriver;
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 
 use crate::BURST;
 use crate::backoff::Backoff;
+use crate::drivers::packet_socket::socket::Socket as GroupSocket;
+use crate::drivers::{
+    Device, Driver, DriverTraits, NO_TRAITS, OpenError, OpenPort, Opener, Spread, Wishes, boxed, used_interface,
+};
 use crate::error::DpdkError;
+use crate::interface::UsedInterface;
 use crate::losses::{LossCounters, Losses};
-use crate::packet_socket::socket::Socket as GroupSocket;
 use crate::priority_tag::{ADDRESSES_BYTES, TAG_BYTES, take_off_priority_tag};
 use crate::wanted::Wanted;
 use attachment::Attachment;
@@ -321,5 +328,61 @@ impl PortQueue for XdpQueue {
     /// `None` while frames wait in the ring, because the kernel has to be woken for them.
     fn bell(&self) -> Option<BorrowedFd<'_>> {
         (!self.is_waiting).then(|| self.shared.socket.as_fd())
+    }
+}
+
+/// The driver of network interfaces over AF_XDP.
+pub const DRIVER: Driver = Driver {
+    usage: "xdp://INTERFACE for a network interface past the kernel's network stack",
+    claims: |uri| matches!(uri, FaceUri::Device { driver: PortDriver::Xdp, .. }),
+    traits: DriverTraits { has_several_queues: true, uses_interface: true, has_peer: true, ..NO_TRAITS },
+    open,
+};
+
+fn open(opener: &mut Opener, uri: &FaceUri, wishes: &Wishes) -> Result<OpenPort, OpenError> {
+    let interface = used_interface(uri)?;
+    let (port, queues) = XdpPort::open(&interface.name, interface.opened.mtu_bytes, wishes.queues, &opener.pool)
+        .map_err(|error| OpenError::on_interface(&interface.name, error))?;
+    Ok(OpenPort {
+        spread: if queues.len() > 1 { Spread::ByDevice } else { Spread::OneQueue },
+        queues: boxed(queues),
+        address: interface.opened.address,
+        mtu_bytes: interface.opened.mtu_bytes,
+        device: Box::new(XdpDevice { interface, port }),
+    })
+}
+
+struct XdpDevice {
+    interface: UsedInterface,
+    port: XdpPort,
+}
+
+impl Device for XdpDevice {
+    fn is_up(&self) -> bool {
+        self.interface.is_up()
+    }
+
+    fn losses(&self) -> Losses {
+        self.port.losses()
+    }
+
+    fn is_removed(&self) -> bool {
+        self.interface.is_removed()
+    }
+
+    fn has_changed(&self) -> bool {
+        self.interface.has_changed()
+    }
+
+    fn join(&self, group: MacAddress, join: bool) -> Result<(), DpdkError> {
+        self.port.join(group, join)
+    }
+
+    fn receive_only(&self, wanted: &Wanted) -> Result<(), DpdkError> {
+        self.port.receive_only(wanted)
+    }
+
+    fn receive_everything(&self) -> Result<(), DpdkError> {
+        self.port.receive_everything()
     }
 }

@@ -15,11 +15,16 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
+use namehop_face::FaceUri;
+use namehop_face::address::MacAddress;
+use namehop_face::encapsulation::VLAN_HEADER_BYTES;
 use namehop_packet::BufferPool;
 use namehop_packet::size::LARGE_BYTES;
 
 use crate::BURST;
+use crate::drivers::{Device, Driver, NO_TRAITS, OpenError, OpenPort, Opener, Spread, Wishes, boxed};
 use crate::error::DpdkError;
+use crate::losses::Losses;
 use crate::relay::{Again, Inlet, Line, RelayPort, RelayQueue};
 use format::{Reader, Record};
 use writer::Writer;
@@ -127,5 +132,47 @@ impl Line for Files {
 
     fn flush(&mut self) -> usize {
         self.output.as_mut().map_or(0, Writer::flush)
+    }
+}
+
+/// Default hardware address; constant, so that the same capture gives the same frames.
+const ADDRESS: MacAddress = [0x02, 0, 0, 0, 0, 0x01];
+
+/// The driver of captures.
+pub const DRIVER: Driver = Driver {
+    usage: "pcap:///IN?out=/OUT for captures",
+    claims: |uri| matches!(uri, FaceUri::Pcap { .. }),
+    traits: NO_TRAITS,
+    open: open_uri,
+};
+
+fn open_uri(opener: &mut Opener, uri: &FaceUri, _: &Wishes) -> Result<OpenPort, OpenError> {
+    let FaceUri::Pcap { input, output, address } = uri else { return Err(OpenError::not_a_port(uri)) };
+    let [input, output] = [input, output].map(|path| path.as_deref().map(Path::new));
+    let (port, queue) = open(input, output, &opener.pool)?;
+    Ok(OpenPort {
+        device: Box::new(port),
+        queues: boxed([queue]),
+        spread: Spread::OneQueue,
+        address: address.unwrap_or(ADDRESS),
+        mtu_bytes: MAX_FRAME_BYTES - VLAN_HEADER_BYTES,
+    })
+}
+
+impl Device for RelayPort {
+    fn is_up(&self) -> bool {
+        !self.has_ended()
+    }
+
+    fn losses(&self) -> Losses {
+        RelayPort::losses(self)
+    }
+
+    fn start(&self) {
+        RelayPort::start(self);
+    }
+
+    fn is_done(&self) -> bool {
+        RelayPort::is_done(self)
     }
 }

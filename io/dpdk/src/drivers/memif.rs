@@ -19,10 +19,61 @@ mod message;
 mod ring;
 mod service;
 mod stale_socket;
+
+/// The driver of memory shared with another process.
+pub const DRIVER: Driver = Driver {
+    usage: "memif:///SOCKET?id=NUMBER for memory shared with another process",
+    claims: |uri| matches!(uri, FaceUri::Memif { .. }),
+    traits: DriverTraits { has_peer: true, ..NO_TRAITS },
+    open,
+};
+
+fn open(opener: &mut Opener, uri: &FaceUri, wishes: &Wishes) -> Result<OpenPort, OpenError> {
+    let FaceUri::Memif { socket, id, role, .. } = uri else { return Err(OpenError::not_a_port(uri)) };
+    let socket = PathBuf::from(socket);
+    if *role == MemifRole::Server {
+        prepare_socket(&socket).map_err(|source| OpenError::MemifSocket { socket: socket.clone(), source })?;
+    }
+    let service = match &mut opener.memif_service {
+        Some(service) => service,
+        none => none.insert(MemifService::start().map_err(OpenError::MemifThread)?),
+    };
+    let MemifSizes { ring_slots, buffer_bytes } = opener.memif_sizes;
+    let memif = Memif { role: *role, socket, id: *id, ring_slots, buffer_bytes };
+    let (port, queue) = service.open(&memif, &opener.pool)?;
+    Ok(OpenPort {
+        device: Box::new(port),
+        queues: boxed([queue]),
+        spread: Spread::OneQueue,
+        // Only Ethernet faces over the memif use it.
+        address: local_address(RandomState::new().hash_one(())),
+        mtu_bytes: usize::from(buffer_bytes) - wishes.header_bytes,
+    })
+}
+
+impl Device for MemifPort {
+    fn is_up(&self) -> bool {
+        MemifPort::is_up(self)
+    }
+
+    fn losses(&self) -> Losses {
+        MemifPort::losses(self)
+    }
+
+    fn is_connected(&self) -> bool {
+        MemifPort::is_up(self)
+    }
+
+    fn take_trouble(&self) -> Option<String> {
+        MemifPort::take_trouble(self)
+    }
+}
+
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
@@ -31,9 +82,15 @@ use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use namehop_face::FaceUri;
+pub use namehop_face::uri::MemifRole;
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 
 use crate::backoff::Backoff;
+use crate::drivers::{
+    Device, Driver, DriverTraits, MemifSizes, NO_TRAITS, OpenError, OpenPort, Opener, Spread, Wishes, boxed,
+    local_address,
+};
 use crate::error::DpdkError;
 use crate::losses::Losses;
 use bell::Bell;
@@ -48,16 +105,6 @@ const POLLED_FOR: Duration = Duration::from_millis(1);
 /// Longest sleep of a worker. DPDK and libmemif have no memory barrier before they read whether a signal is wanted, so
 /// they can miss one; the worker then notices the frame after this time.
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);
-
-/// The end of a memif link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum MemifRole {
-    /// Creates the control socket and waits for clients.
-    #[default]
-    Server,
-    /// Connects to the control socket.
-    Client,
-}
 
 /// A shared-memory link to another process.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,11 +5,22 @@
 use std::fs;
 use std::path::Path;
 
+use namehop_face::FaceUri;
+use namehop_face::address::MacAddress;
+use namehop_face::uri::PortDriver;
 use namehop_packet::BufferPool;
 
+use crate::drivers::{
+    Device, Driver, DriverTraits, NO_TRAITS, OpenError, OpenPort, Opener, Spread, Wishes, boxed, device_name,
+};
 use crate::eal::{Devices, Eal, Pages};
 use crate::error::DpdkError;
+use crate::losses::Losses;
+use crate::mempool::{mempool_bytes, use_mempools};
+use crate::nic::USUAL_MTU_BYTES;
 use crate::nic::{NicPort, NicQueue, Source};
+use crate::steering::Flow;
+use crate::wanted::Wanted;
 
 /// Folder where the kernel lists PCI devices.
 const PCI_DEVICES: &str = "/sys/bus/pci/devices";
@@ -67,6 +78,77 @@ fn hint(devices: &Path, address: &str) -> String {
             " (it is bound to no driver: run 'namehop setup --nic {address}' to see how to bind it to vfio-pci, and \
              add --apply to do it)"
         ),
+    }
+}
+
+/// The driver of network cards without the kernel.
+pub const DRIVER: Driver = Driver {
+    usage: "pci://ADDRESS for a network card without the kernel",
+    claims: |uri| matches!(uri, FaceUri::Device { driver: PortDriver::Pci, .. }),
+    traits: DriverTraits {
+        sets_mtu: true,
+        has_several_queues: true,
+        is_without_kernel: true,
+        has_peer: true,
+        ..NO_TRAITS
+    },
+    open: open_uri,
+};
+
+fn open_uri(opener: &mut Opener, uri: &FaceUri, wishes: &Wishes) -> Result<OpenPort, OpenError> {
+    let (small, large) = opener.pool.limits();
+    let environment = Eal::start(mempool_bytes(small, large), Devices::Pci)?;
+    use_mempools(&opener.pool, environment)?;
+    let mtu_bytes = wishes.mtu_bytes.unwrap_or(USUAL_MTU_BYTES);
+    let (port, queues) = open(environment, device_name(uri)?, mtu_bytes, wishes.queues, &opener.pool)?;
+    Ok(OpenPort {
+        spread: match queues.len() {
+            1 => Spread::OneQueue,
+            _ if port.spreads => Spread::ByPorts,
+            _ => Spread::ByDevice,
+        },
+        queues: boxed(queues),
+        address: port.address,
+        mtu_bytes: port.mtu_bytes,
+        device: Box::new(port),
+    })
+}
+
+impl Device for NicPort {
+    fn is_up(&self) -> bool {
+        NicPort::is_up(self)
+    }
+
+    fn losses(&self) -> Losses {
+        NicPort::losses(self)
+    }
+
+    fn is_removed(&self) -> bool {
+        NicPort::is_removed(self)
+    }
+
+    fn join(&self, group: MacAddress, join: bool) -> Result<(), DpdkError> {
+        NicPort::join(self, group, join)
+    }
+
+    fn join_all(&self) -> Result<(), DpdkError> {
+        NicPort::join_all(self)
+    }
+
+    fn steer(&self, flow: Flow) -> Result<Option<u16>, DpdkError> {
+        NicPort::steer(self, flow)
+    }
+
+    fn release(&self, flow: &Flow) -> Result<(), DpdkError> {
+        NicPort::release(self, flow)
+    }
+
+    fn receive_only(&self, wanted: &Wanted) -> Result<(), DpdkError> {
+        NicPort::receive_only(self, wanted)
+    }
+
+    fn receive_everything(&self) -> Result<(), DpdkError> {
+        NicPort::receive_everything(self)
     }
 }
 

@@ -5,16 +5,26 @@
 //! the user of this process is used and stays. DPDK's own TAP driver sends a signal to the process for each frame; this
 //! port uses a [`relay`](crate::relay) instead.
 
+use std::fs;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
+use namehop_face::FaceUri;
+use namehop_face::address::MacAddress;
+use namehop_face::uri::PortDriver;
 use namehop_packet::BufferPool;
 
 use crate::BURST;
+use crate::drivers::{
+    Device, Driver, DriverTraits, NO_TRAITS, OpenError, OpenPort, Opener, Spread, Wishes, boxed, device_name,
+    local_address,
+};
 use crate::error::DpdkError;
 use crate::interface::{Interface, Setting, request};
+use crate::losses::Losses;
+use crate::nic::USUAL_MTU_BYTES;
 use crate::priority_tag::{ADDRESSES_BYTES, TAG_BYTES};
 use crate::relay::{Again, Inlet, Line, RelayPort, RelayQueue};
 
@@ -131,5 +141,55 @@ impl Line for Tap {
                 1
             }
         }
+    }
+}
+
+/// File with an identifier of this host.
+const MACHINE_ID: &str = "/etc/machine-id";
+
+/// The driver of TAP interfaces.
+pub const DRIVER: Driver = Driver {
+    usage: "tap://INTERFACE for a new interface to the kernel",
+    claims: |uri| matches!(uri, FaceUri::Device { driver: PortDriver::Tap, .. }),
+    traits: DriverTraits { sets_mtu: true, has_peer: true, ..NO_TRAITS },
+    open,
+};
+
+fn open(opener: &mut Opener, uri: &FaceUri, wishes: &Wishes) -> Result<OpenPort, OpenError> {
+    let mtu_bytes = wishes.mtu_bytes.unwrap_or(USUAL_MTU_BYTES);
+    let interface = device_name(uri)?;
+    let (port, queue) = TapPort::open(interface, mtu_bytes, None, &opener.pool)?;
+    Ok(OpenPort {
+        device: Box::new(port),
+        queues: boxed([queue]),
+        spread: Spread::OneQueue,
+        address: address_for(interface),
+        mtu_bytes,
+    })
+}
+
+/// Returns the hardware address of the port at the other end of a TAP interface: constant on one host, different on
+/// others.
+fn address_for(interface: &str) -> MacAddress {
+    let host = fs::read(MACHINE_ID).unwrap_or_default();
+    // FNV-1a, because it is the same in every version of the program and compiler.
+    local_address(
+        host.iter().chain(interface.as_bytes()).fold(0xCBF2_9CE4_8422_2325_u64, |hash, &byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
+        }),
+    )
+}
+
+impl Device for TapPort {
+    fn is_up(&self) -> bool {
+        TapPort::is_up(self)
+    }
+
+    fn losses(&self) -> Losses {
+        self.relay().losses()
+    }
+
+    fn is_removed(&self) -> bool {
+        self.relay().has_ended()
     }
 }

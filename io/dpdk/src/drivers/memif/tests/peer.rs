@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
+use crate::drivers::memif::channel::{Channel, Received};
+use crate::drivers::memif::handshake::hello;
+use crate::drivers::memif::memory::Offer;
+use crate::drivers::memif::message::{Message, RingLocation, VERSION};
 use crate::mapping::Mapping;
-use crate::memif::channel::{Channel, Received};
-use crate::memif::handshake::hello;
-use crate::memif::memory::Offer;
-use crate::memif::message::{Message, RingLocation, VERSION};
 
 pub(super) const LOG2_SLOTS: u8 = 4;
 pub(super) const SLOTS: u16 = 1 << LOG2_SLOTS;

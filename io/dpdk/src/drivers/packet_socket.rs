@@ -24,9 +24,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use namehop_face::FaceUri;
+use namehop_face::address::MacAddress;
+use namehop_face::uri::PortDriver;
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 
+use crate::drivers::{
+    Device, Driver, DriverTraits, NO_TRAITS, OpenError, OpenPort, Opener, Spread, Wishes, boxed, used_interface,
+};
 use crate::error::DpdkError;
+use crate::interface::UsedInterface;
 use crate::losses::{LossCounters, Losses};
 use crate::wanted::Wanted;
 use receive::ReceiveRing;
@@ -180,5 +187,62 @@ impl PortQueue for PacketQueue {
 
     fn bell(&self) -> Option<BorrowedFd<'_>> {
         Some(self.shared.socket.as_fd())
+    }
+}
+
+/// The driver of network interfaces, through packet sockets of the kernel.
+pub const DRIVER: Driver = Driver {
+    usage: "dev://INTERFACE for a network interface",
+    claims: |uri| matches!(uri, FaceUri::Device { driver: PortDriver::Kernel, .. }),
+    traits: DriverTraits { has_several_queues: true, uses_interface: true, has_peer: true, ..NO_TRAITS },
+    open,
+};
+
+fn open(opener: &mut Opener, uri: &FaceUri, wishes: &Wishes) -> Result<OpenPort, OpenError> {
+    let interface = used_interface(uri)?;
+    let frame_bytes = (interface.opened.mtu_bytes + wishes.header_bytes).min(MAX_FRAME_BYTES);
+    let (port, queues) = PacketPort::open(&interface.name, frame_bytes, wishes.queues, &opener.pool)
+        .map_err(|error| OpenError::on_interface(&interface.name, error))?;
+    Ok(OpenPort {
+        spread: if queues.len() > 1 { Spread::ByPorts } else { Spread::OneQueue },
+        queues: boxed(queues),
+        address: interface.opened.address,
+        mtu_bytes: frame_bytes - wishes.header_bytes,
+        device: Box::new(PacketDevice { interface, port }),
+    })
+}
+
+struct PacketDevice {
+    interface: UsedInterface,
+    port: PacketPort,
+}
+
+impl Device for PacketDevice {
+    fn is_up(&self) -> bool {
+        self.interface.is_up()
+    }
+
+    fn losses(&self) -> Losses {
+        self.port.losses()
+    }
+
+    fn is_removed(&self) -> bool {
+        self.interface.is_removed()
+    }
+
+    fn has_changed(&self) -> bool {
+        self.interface.has_changed()
+    }
+
+    fn join(&self, group: MacAddress, join: bool) -> Result<(), DpdkError> {
+        self.port.join(group, join)
+    }
+
+    fn receive_only(&self, wanted: &Wanted) -> Result<(), DpdkError> {
+        self.port.receive_only(wanted)
+    }
+
+    fn receive_everything(&self) -> Result<(), DpdkError> {
+        self.port.receive_everything()
     }
 }
