@@ -6,7 +6,7 @@
 //! | [`run`](mod@run) | the router as a process |
 //! | [`memory_budget`] | settings that bound memory, fitted to the available memory |
 //! | `placement` | the number of workers and their CPUs |
-//! | `startup` | creates the parts from the configuration |
+//! | `startup` | creates the parts from the configuration, step by step |
 //! | [`worker`] | the workers: between rings, ports and the engine |
 //! | `ports` | links that workers poll themselves, through DPDK |
 //! | `api_token` | the token of the HTTP API, read or created |

@@ -10,7 +10,7 @@ use tracing::{debug, info};
 
 use namehop_disk::DiskCache;
 use namehop_engine::dispatch::NameDispatch;
-use namehop_engine::engine::{Engine, EngineConfig, EngineError};
+use namehop_engine::engine::EngineError;
 use namehop_engine::fib::{FibError, FibWriter};
 use namehop_engine::strategy::StrategyInstance;
 use namehop_face::FaceUri;
@@ -27,7 +27,6 @@ use namehop_manage::readvertise::{DaemonSettings, Destination, GatewaySettings, 
 use namehop_manage::rib::RouteLimits;
 use namehop_packet::{BufferPool, FaceId, FaceScope};
 use namehop_table::{HugePages, PageKind, Readiness, make_memory_ready_ahead, table_memory, table_memory_by_pages};
-use namehop_wire::Name;
 
 use crate::config::{AutoNumber, Config, OriginText, Trust};
 use crate::descriptors::{connections_for, raise_limit};
@@ -38,12 +37,9 @@ use crate::ports::{PortContext, PortService};
 use crate::state::{Journal, SavedState, StateError};
 use crate::supervise::Supervisor;
 use crate::token_file::TokenError;
-use crate::worker::{Handover, Worker, WorkerHandles, WorkerRings};
+use crate::worker::{Worker, WorkerHandles, WorkerRings};
 
-use workers::{inlet, lookahead, port_set, rings, start_disk};
-
-/// One in this many small buffers may be queued on congested ports, so that the others stay available.
-const QUEUED_SHARE: usize = 8;
+use workers::{SharedParts, create_workers, inlet, rings, start_disk};
 
 /// The reason why a router cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -95,15 +91,23 @@ pub enum StartError {
 pub struct RouterParts {
     /// Serves sockets.
     pub sockets: SocketService,
-    /// Opens and closes ports.
-    pub ports: PortService,
     /// The workers, which forward packets.
     pub workers: Vec<Worker>,
-    /// The control thread's handles to the workers.
+    /// The second tier of the Content Store; `None` if not configured.
+    pub disk: Option<DiskCache>,
+    /// The parts of the control thread.
+    pub control: ControlParts,
+}
+
+/// The parts of the control thread.
+pub struct ControlParts {
+    /// Opens and closes ports.
+    pub ports: PortService,
+    /// Handles to the workers.
     pub handles: WorkerHandles,
     /// The rings of the first worker; all workers share the rings that lead away from it.
     pub rings: WorkerRings,
-    /// Inlet from the control thread to all workers.
+    /// Inlet to all workers.
     pub from_control: FrameInlet,
     /// The name dispatch table: which worker owns which names.
     pub dispatch: Arc<NameDispatch>,
@@ -113,14 +117,14 @@ pub struct RouterParts {
     pub faces: Arc<FaceTable>,
     /// Events of faces.
     pub face_events: mpsc::UnboundedReceiver<FaceEvent>,
-    /// The control thread's end of the FIB.
+    /// The writer's end of the FIB.
     pub fib: FibWriter<StrategyInstance>,
     /// The state file; `None` if saving is disabled.
     pub journal: Option<Journal>,
     /// The saved state at the start.
     pub saved: SavedState,
-    /// The second tier of the Content Store; `None` if not configured.
-    pub disk: Option<DiskCache>,
+    /// Local URIs of the listeners.
+    pub channels: Vec<FaceUri>,
 }
 
 /// Opens the state file, creates all tables, and binds the listeners' sockets, which do not listen yet.
@@ -130,96 +134,39 @@ pub struct RouterParts {
 pub fn build(config: &Config, bounds: &Bounds, supervisor: &Supervisor) -> Result<RouterParts, StartError> {
     // Called between slow steps, so that the router can be stopped while it starts.
     let check_not_ending = || if supervisor.is_ending() { Err(StartError::Stopped) } else { Ok(()) };
-    config.memory.huge_pages.use_from_now_on();
-    // Workers must not wait while the kernel clears pages. With sockets only, the kernel's socket buffers hold packets
-    // during such waits, so pages may be made ready later.
-    make_memory_ready_ahead(if config.has_ports() { Readiness::BeforeUse } else { Readiness::AfterFewUses });
+    prepare_memory(config);
     let key = HashKey::random();
     let pool = BufferPool::new(bounds.small_buffers, bounds.large_buffers);
-    let faces = Arc::new(FaceTable::with_limit(bounds.max_faces));
-    // Incomplete packets must not take all large buffers.
-    faces.set_reassembly_limit(bounds.large_buffers / 4);
-    faces.set_workers(worker_count(config));
-    insert_internal_face(&faces);
-
-    let count = faces.workers();
-    if count > 1 {
-        info!("forwarding with {count} workers");
-    }
-    let rings = rings(count);
-    let dispatch = Arc::new(NameDispatch::new(count, config.forwarding.dispatch_components, DispatchKey::random()));
-    let inlet_of =
-        |ring: fn(&WorkerRings) -> &Arc<FrameRing>| inlet(&dispatch, rings.iter().map(ring).cloned().collect());
-    let from_control = inlet_of(|rings| &rings.from_control);
-
-    let (event_sender, face_events) = mpsc::unbounded_channel();
-    let sockets = SocketService::new(
-        socket_config(config, bounds)?,
-        pool.clone(),
-        Arc::clone(&faces),
-        SocketInlets {
-            streams: inlet_of(|rings| &rings.from_streams),
-            datagrams: inlet_of(|rings| &rings.from_datagrams),
-        },
-        Arc::clone(&rings[0].to_sockets),
-        event_sender.clone(),
-    )?;
-
+    let faces = create_face_table(config, bounds);
+    let rings = rings(faces.workers());
+    let components = config.forwarding.dispatch_components;
+    let dispatch = Arc::new(NameDispatch::new(faces.workers(), components, DispatchKey::random()));
+    let (events, face_events) = mpsc::unbounded_channel();
+    let sockets = bind_sockets(config, bounds, &pool, &faces, (&rings, &dispatch), &events)?;
     check_not_ending()?;
-    let (journal, saved) = if config.state.enabled {
-        let (journal, saved) = Journal::open(&paths::state_file(&config.state.file)?)?;
-        (Some(journal), saved)
-    } else {
-        (None, SavedState::default())
+    let (journal, saved) = open_state(config)?;
+    check_not_ending()?;
+    let fib = create_fib(config, key)?;
+    check_not_ending()?;
+    let shared = SharedParts { pool: &pool, faces: &faces, rings: &rings, dispatch: &dispatch, events: &events };
+    let (mut workers, handles, port_controls) = create_workers(config, bounds, &shared, &fib, key, check_not_ending)?;
+    let disk = match &config.content_store.disk {
+        Some(disk) => Some(start_disk(disk, key, &mut workers, &rings, &dispatch, &saved)?),
+        None => None,
     };
-
-    check_not_ending()?;
-    let mut fib = FibWriter::new(key, StrategyInstance::default())?;
-    for prefix in config.served_prefixes() {
-        fib.dedicate(prefix.as_ref(), FaceId::INTERNAL)?;
-    }
-    check_not_ending()?;
-    let wakers: Vec<_> = rings.iter().map(|rings| Arc::clone(rings.from_control.waker())).collect();
-    // A single worker transfers nothing.
-    let handovers = if count > 1 { Handover::connect(&dispatch, &wakers) } else { Vec::new() };
-    let mut handovers = handovers.into_iter();
-    let lookahead = lookahead(config.forwarding.lookahead);
-    let (mut workers, mut handles, mut port_controls) = (Vec::new(), Vec::new(), Vec::new());
-    for (number, rings) in rings.iter().enumerate() {
-        let settings = EngineConfig { lookahead, ..bounds.of_engine(config, number, count) };
-        let engine = Engine::new(settings, fib.reader(), pool.clone(), key)?;
-        let (mut port_set, port_control) = port_set(config, &faces, &event_sender, &wakers[number]);
-        port_set.limit_queues(bounds.small_buffers / QUEUED_SHARE / count);
-        let (waker, handover) = (Arc::clone(&wakers[number]), handovers.next());
-        let (worker, handle) =
-            Worker::new(engine, pool.clone(), Arc::clone(&faces), rings.clone(), port_set, waker, handover);
-        workers.push(worker);
-        handles.push(handle);
-        port_controls.push(port_control);
-        check_not_ending()?;
-    }
-    let erased: Vec<Name> = saved.disk_erasures.iter().filter_map(|prefix| prefix.parse().ok()).collect();
-    let disk = config.content_store.disk.as_ref();
-    let disk = disk.map(|disk| start_disk(disk, key, &mut workers, &wakers, (&dispatch, erased.as_slice())));
-    let disk = disk.transpose()?;
     report_memory(config.memory.huge_pages);
-    let handles = WorkerHandles::new(handles);
     let context = PortContext {
         faces: Arc::clone(&faces),
-        events: event_sender,
+        events,
         pool: pool.clone(),
         control: PortControls::new(port_controls),
         workers: handles.clone(),
     };
-    let ports = PortService::new(context, config, bounds);
-    let rings = rings[0].clone();
-    Ok(RouterParts {
-        sockets,
-        ports,
-        workers,
+    let control = ControlParts {
+        ports: PortService::new(context, config, bounds),
         handles,
-        rings,
-        from_control,
+        from_control: inlet_of(&rings, &dispatch, |rings| &rings.from_control),
+        rings: rings[0].clone(),
         dispatch,
         pool,
         faces,
@@ -227,8 +174,75 @@ pub fn build(config: &Config, bounds: &Bounds, supervisor: &Supervisor) -> Resul
         fib,
         journal,
         saved,
-        disk,
-    })
+        channels: sockets.local_uris(),
+    };
+    Ok(RouterParts { sockets, workers, disk, control })
+}
+
+/// Chooses the pages of tables, and when they are made ready.
+fn prepare_memory(config: &Config) {
+    config.memory.huge_pages.use_from_now_on();
+    // Workers must not wait while the kernel clears pages. With sockets only, the kernel's socket buffers hold packets
+    // during such waits, so pages may be made ready later.
+    make_memory_ready_ahead(if config.has_ports() { Readiness::BeforeUse } else { Readiness::AfterFewUses });
+}
+
+/// Creates the face table with the internal face.
+fn create_face_table(config: &Config, bounds: &Bounds) -> Arc<FaceTable> {
+    let faces = Arc::new(FaceTable::with_limit(bounds.max_faces));
+    // Incomplete packets must not take all large buffers.
+    faces.set_reassembly_limit(bounds.large_buffers / 4);
+    faces.set_workers(worker_count(config));
+    insert_internal_face(&faces);
+    if faces.workers() > 1 {
+        info!("forwarding with {} workers", faces.workers());
+    }
+    faces
+}
+
+/// Returns the inlet to one ring of each worker.
+fn inlet_of(
+    rings: &[WorkerRings],
+    dispatch: &Arc<NameDispatch>,
+    ring: fn(&WorkerRings) -> &Arc<FrameRing>,
+) -> FrameInlet {
+    inlet(dispatch, rings.iter().map(ring).cloned().collect())
+}
+
+/// Binds the sockets of the listeners.
+fn bind_sockets(
+    config: &Config,
+    bounds: &Bounds,
+    pool: &BufferPool,
+    faces: &Arc<FaceTable>,
+    (rings, dispatch): (&[WorkerRings], &Arc<NameDispatch>),
+    events: &mpsc::UnboundedSender<FaceEvent>,
+) -> Result<SocketService, StartError> {
+    let inlets = SocketInlets {
+        streams: inlet_of(rings, dispatch, |rings| &rings.from_streams),
+        datagrams: inlet_of(rings, dispatch, |rings| &rings.from_datagrams),
+    };
+    let config = socket_config(config, bounds)?;
+    let to_sockets = Arc::clone(&rings[0].to_sockets);
+    Ok(SocketService::new(config, pool.clone(), Arc::clone(faces), inlets, to_sockets, events.clone())?)
+}
+
+/// Opens and locks the state file, and reads it.
+fn open_state(config: &Config) -> Result<(Option<Journal>, SavedState), StartError> {
+    if !config.state.enabled {
+        return Ok((None, SavedState::default()));
+    }
+    let (journal, saved) = Journal::open(&paths::state_file(&config.state.file)?)?;
+    Ok((Some(journal), saved))
+}
+
+/// Creates the FIB with the prefixes under which the router itself answers.
+fn create_fib(config: &Config, key: HashKey) -> Result<FibWriter<StrategyInstance>, StartError> {
+    let mut fib = FibWriter::new(key, StrategyInstance::default())?;
+    for prefix in config.served_prefixes() {
+        fib.dedicate(prefix.as_ref(), FaceId::INTERNAL)?;
+    }
+    Ok(fib)
 }
 
 /// Logs the page sizes of the tables, and a hint if no table is on reserved huge pages.

@@ -8,8 +8,8 @@ use super::codec::CodecError;
 use super::numbers::Code;
 use super::record::{FieldId, Value, records};
 
-/// TLV-TYPE of the element. It and those of its fields are even, so that programs that do not know them ignore them,
-/// and from the range for application use.
+/// TLV-TYPE of the element. It is even, so that programs that do not know it ignore it, and from the range for
+/// application use. The same holds for its fields.
 pub(super) const CS_DISK: u32 = 65_290;
 
 records! {

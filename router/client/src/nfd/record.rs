@@ -229,7 +229,7 @@ impl<T: Value + Default> Encoding<T> for OrDefault {
     }
 }
 
-/// The fields of a record among those of the record around it. The TYPE is not used; it is [`HERE`].
+/// Inlines the fields of a record into the record around it. The TYPE is not used; it is [`HERE`].
 pub struct Inline;
 
 /// The TYPE in the declaration of an [`Inline`] field.

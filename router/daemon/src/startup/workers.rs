@@ -8,27 +8,79 @@ use tracing::info;
 
 use namehop_disk::{DiskCache, OpenError, Worker as DiskWorker};
 use namehop_engine::dispatch::NameDispatch;
-use namehop_engine::engine::EngineConfig;
+use namehop_engine::engine::{Engine, EngineConfig};
+use namehop_engine::fib::FibWriter;
 use namehop_engine::schedule::lookahead_for;
 use namehop_engine::second_tier::SecondTier;
+use namehop_engine::strategy::StrategyInstance;
 use namehop_face::port::{PortControl, PortSet};
 use namehop_face::registry::FaceTable;
 use namehop_face::ring::{FrameInlet, FrameRing};
 use namehop_face::socket::FaceEvent;
 use namehop_face::wake::Waker;
 use namehop_hash::HashKey;
-use namehop_packet::FaceId;
+use namehop_packet::{BufferPool, FaceId};
 use namehop_table::MemorySpeed;
 use namehop_wire::Name;
 use namehop_wire::lp::UsualFrame;
 
 use crate::config::{AutoNumber, Config, ContentStoreDisk};
-use crate::worker::{Worker, WorkerRings};
+use crate::memory_budget::Bounds;
+use crate::state::SavedState;
+use crate::worker::{Handover, Worker, WorkerHandles, WorkerRings};
+
+use super::StartError;
 
 /// Capacity of the rings between sockets and worker, in frames: some milliseconds of traffic at full speed.
 const SOCKET_RING_FRAMES: usize = 8192;
 /// Capacity of the rings between worker and control thread, in frames.
 const CONTROL_RING_FRAMES: usize = 4096;
+
+/// One in this many small buffers may be queued on congested ports, so that the others stay available.
+const QUEUED_SHARE: usize = 8;
+
+/// Parts that all workers use.
+pub(super) struct SharedParts<'a> {
+    pub(super) pool: &'a BufferPool,
+    pub(super) faces: &'a Arc<FaceTable>,
+    pub(super) rings: &'a [WorkerRings],
+    pub(super) dispatch: &'a Arc<NameDispatch>,
+    pub(super) events: &'a mpsc::UnboundedSender<FaceEvent>,
+}
+
+/// Creates the workers with their engines, handles to them, and controls of their ports. `check` is called after each
+/// worker, because its tables take a while.
+pub(super) fn create_workers(
+    config: &Config,
+    bounds: &Bounds,
+    shared: &SharedParts<'_>,
+    fib: &FibWriter<StrategyInstance>,
+    key: HashKey,
+    check: impl Fn() -> Result<(), StartError>,
+) -> Result<(Vec<Worker>, WorkerHandles, Vec<PortControl>), StartError> {
+    let SharedParts { pool, faces, rings, dispatch, .. } = shared;
+    let count = rings.len();
+    let wakers: Vec<_> = rings.iter().map(WorkerRings::waker).collect();
+    // A single worker transfers nothing.
+    let handovers = if count > 1 { Handover::connect(dispatch, &wakers) } else { Vec::new() };
+    let mut handovers = handovers.into_iter();
+    let lookahead = lookahead(config.forwarding.lookahead);
+    let (mut workers, mut handles, mut port_controls) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, rings) in rings.iter().enumerate() {
+        let settings = EngineConfig { lookahead, ..bounds.of_engine(config, number, count) };
+        let engine = Engine::new(settings, fib.reader(), (*pool).clone(), key)?;
+        let (mut ports, port_control) = port_set(config, shared, &wakers[number]);
+        ports.limit_queues(bounds.small_buffers / QUEUED_SHARE / count);
+        let (waker, handover) = (Arc::clone(&wakers[number]), handovers.next());
+        let (worker, handle) =
+            Worker::new(engine, (*pool).clone(), Arc::clone(faces), rings.clone(), ports, waker, handover);
+        workers.push(worker);
+        handles.push(handle);
+        port_controls.push(port_control);
+        check()?;
+    }
+    Ok((workers, WorkerHandles::new(handles), port_controls))
+}
 
 /// Creates the rings of each worker.
 pub(super) fn rings(workers: usize) -> Vec<WorkerRings> {
@@ -66,15 +118,10 @@ pub(super) fn inlet(dispatch: &Arc<NameDispatch>, rings: Vec<Arc<FrameRing>>) ->
     FrameInlet::divided(rings, Arc::new(choose))
 }
 
-pub(super) fn port_set(
-    config: &Config,
-    faces: &Arc<FaceTable>,
-    events: &mpsc::UnboundedSender<FaceEvent>,
-    waker: &Arc<Waker>,
-) -> (PortSet, PortControl) {
+fn port_set(config: &Config, shared: &SharedParts<'_>, waker: &Arc<Waker>) -> (PortSet, PortControl) {
     PortSet::new(
-        Arc::clone(faces),
-        events.clone(),
+        Arc::clone(shared.faces),
+        shared.events.clone(),
         Arc::clone(waker),
         config.faces.port_flags(),
         config.faces.self_learning,
@@ -82,22 +129,24 @@ pub(super) fn port_set(
     )
 }
 
-/// Starts the second tier of the Content Store, and gives each worker its part. Erases the prefixes in `erased` again,
-/// because the disk may not have recorded their erasure.
+/// Starts the second tier of the Content Store, and gives each worker its part. Erases the prefixes in the saved state
+/// again, because the disk may not have recorded their erasure.
 pub(super) fn start_disk(
     disk: &ContentStoreDisk,
     key: HashKey,
     workers: &mut [Worker],
-    wakers: &[Arc<Waker>],
-    (dispatch, erased): (&Arc<NameDispatch>, &[Name]),
+    rings: &[WorkerRings],
+    dispatch: &Arc<NameDispatch>,
+    saved: &SavedState,
 ) -> Result<DiskCache, OpenError> {
-    let known = workers.iter().zip(wakers).map(|(worker, waker)| {
-        let waker = Arc::clone(waker);
+    let known = workers.iter().zip(rings).map(|(worker, rings)| {
+        let waker = rings.waker();
         DiskWorker { wake: Box::new(move || waker.wake()), started: worker.started() }
     });
     let dispatch = Arc::clone(dispatch);
     let owner_of = move |name: &[u8]| dispatch.entry_of(name).map_or(0, |(_, owner)| owner.into());
     let (cache, tiers) = DiskCache::start(disk.settings(), key, known.collect(), owner_of)?;
+    let erased: Vec<Name> = saved.disk_erasures.iter().filter_map(|prefix| prefix.parse().ok()).collect();
     for (worker, mut tier) in workers.iter_mut().zip(tiers) {
         erased.iter().for_each(|prefix| tier.erase(prefix.value()));
         worker.use_second_tier(Box::new(tier));
@@ -106,7 +155,7 @@ pub(super) fn start_disk(
 }
 
 /// Returns the number of packets to prefetch together: the configured number, or one that suits the host's memory.
-pub(super) fn lookahead(configured: AutoNumber) -> usize {
+fn lookahead(configured: AutoNumber) -> usize {
     if let AutoNumber::Number(packets) = configured {
         info!("prefetching memory for {packets} packets at a time, as configured");
         return packets;

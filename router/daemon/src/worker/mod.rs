@@ -76,6 +76,13 @@ pub struct WorkerRings {
     pub to_control_from_neighbours: Arc<FrameRing>,
 }
 
+impl WorkerRings {
+    /// Returns the waker of the worker, which the rings to it share.
+    pub fn waker(&self) -> Arc<Waker> {
+        Arc::clone(self.from_control.waker())
+    }
+}
+
 /// One forwarding worker.
 pub struct Worker {
     engine: Engine,
