@@ -14,7 +14,7 @@ use nix::unistd::geteuid;
 use ring::rand::{SecureRandom, SystemRandom};
 use tracing::{info, warn};
 
-use crate::config::{AutoPath, Config};
+use crate::config::{Auto, Config};
 use crate::paths;
 use crate::state::{open, sibling};
 use crate::token_file::{TokenError, TokenFile, read, token_in};
@@ -31,7 +31,7 @@ const RANDOM_BYTES: usize = 32;
 /// # Errors
 /// The configured file cannot be used.
 pub fn of(config: &Config) -> Result<Option<TokenFile>, TokenError> {
-    if let AutoPath::Path(path) = &config.api.token_file {
+    if let Auto::Value(path) = &config.api.token_file {
         let token = ApiToken::new(&read(path)?);
         if fs::metadata(path).is_ok_and(|found| found.mode() & 0o007 != 0) {
             warn!(file = %path.display(), "every user of this host can access the API token; restrict its permissions");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access, geteuid};
 
-use crate::config::AutoPath;
+use crate::config::Auto;
 use crate::file_access::{folder_of, is_full_or_read_only, state_obstacle};
 
 /// The socket path where NDN applications on Linux look for their forwarder.
@@ -26,8 +26,8 @@ pub struct NoUsablePath(String);
 /// # Errors
 /// With `auto`, neither `/run/nfd` nor `$XDG_RUNTIME_DIR/nfd` is writable; or the folder of the configured path cannot
 /// be created.
-pub fn unix_socket(configured: &AutoPath) -> Result<PathBuf, NoUsablePath> {
-    if let AutoPath::Path(path) = configured {
+pub fn unix_socket(configured: &Auto<PathBuf>) -> Result<PathBuf, NoUsablePath> {
+    if let Auto::Value(path) = configured {
         make_folder(path, "socket", "`path` in section [faces.unix]")?;
         return Ok(path.clone());
     }
@@ -54,11 +54,11 @@ pub fn unix_socket(configured: &AutoPath) -> Result<PathBuf, NoUsablePath> {
 ///
 /// # Errors
 /// With `auto`, there is neither a writable system folder nor a home; or this user may not use the file.
-pub fn state_file(configured: &AutoPath) -> Result<PathBuf, NoUsablePath> {
+pub fn state_file(configured: &Auto<PathBuf>) -> Result<PathBuf, NoUsablePath> {
     const KEY: &str = "`file` in section [state]";
     let path = match configured {
-        AutoPath::Path(path) => path.clone(),
-        AutoPath::Auto => automatic_state_file()?,
+        Auto::Value(path) => path.clone(),
+        Auto::Auto => automatic_state_file()?,
     };
     match fs::create_dir_all(folder_of(&path)) {
         // The router then starts without saved state.
@@ -128,10 +128,10 @@ mod tests {
     fn a_configured_path_is_taken_as_it_is_and_its_folder_made() {
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("a/b.sock");
-        assert_eq!(unix_socket(&AutoPath::Path(path.clone())).expect("given"), path);
+        assert_eq!(unix_socket(&Auto::Value(path.clone())).expect("given"), path);
         assert!(folder.path().join("a").is_dir());
         let path = folder.path().join("c/state.json");
-        assert_eq!(state_file(&AutoPath::Path(path.clone())).expect("given"), path);
+        assert_eq!(state_file(&Auto::Value(path.clone())).expect("given"), path);
         assert_eq!(obstacle(&path), None);
         assert_eq!(unreadable(&path), None);
     }
@@ -142,11 +142,10 @@ mod tests {
         let file = folder.path().join("file");
         fs::write(&file, "").expect("written");
         let below = file.join("a/b.sock");
-        let error =
-            unix_socket(&AutoPath::Path(below.clone())).expect_err("a path below a file is refused").to_string();
+        let error = unix_socket(&Auto::Value(below.clone())).expect_err("a path below a file is refused").to_string();
         assert!(error.contains("`path` in section [faces.unix]"), "{error}");
         assert!(obstacle(&below).expect("a path below a file is refused").contains("not a folder"));
-        let error = state_file(&AutoPath::Path(folder.path().to_owned())).expect_err("a folder").to_string();
+        let error = state_file(&Auto::Value(folder.path().to_owned())).expect_err("a folder").to_string();
         assert!(error.contains("is a folder; name a file") && error.contains("[state]"), "{error}");
     }
 

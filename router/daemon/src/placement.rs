@@ -1,6 +1,6 @@
 //! The number of workers and their CPUs.
 
-use crate::config::{AutoNumber, Config, Processor};
+use crate::config::{Auto, Config};
 use crate::worker::usable_processors;
 
 /// Most workers with `workers = "auto"`: the memory for tables is divided among them.
@@ -10,18 +10,18 @@ const MAX_AUTO_WORKERS: usize = 8;
 /// and costs least.
 pub fn worker_count(config: &Config) -> usize {
     match config.forwarding.workers {
-        AutoNumber::Number(count) => count,
-        AutoNumber::Auto if config.has_ports() => {
+        Auto::Value(count) => count,
+        Auto::Auto if config.has_ports() => {
             let usable = usable_processors().map_or(1, |cpus| cpus.len());
             (usable.saturating_sub(1)).clamp(1, MAX_AUTO_WORKERS)
         }
-        AutoNumber::Auto => 1,
+        Auto::Auto => 1,
     }
 }
 
 /// Returns the CPU of each worker: first the configured ones, then the last usable ones. CPUs are shared only if there
 /// are too few.
-pub fn worker_cpus(config: &Config, workers: usize) -> Vec<Processor> {
+pub fn worker_cpus(config: &Config, workers: usize) -> Vec<Auto<usize>> {
     let listed = &config.forwarding.processors;
     if listed.is_empty() && workers == 1 {
         return vec![config.ports.worker_processor];
@@ -32,5 +32,5 @@ pub fn worker_cpus(config: &Config, workers: usize) -> Vec<Processor> {
     if others.is_empty() {
         others.clone_from(listed);
     }
-    listed.iter().copied().chain(others.into_iter().cycle()).map(Processor::Number).take(workers).collect()
+    listed.iter().copied().chain(others.into_iter().cycle()).map(Auto::Value).take(workers).collect()
 }

@@ -28,7 +28,7 @@ use namehop_manage::rib::RouteLimits;
 use namehop_packet::{BufferPool, FaceId, FaceScope};
 use namehop_table::{HugePages, PageKind, Readiness, make_memory_ready_ahead, table_memory, table_memory_by_pages};
 
-use crate::config::{AutoNumber, Config, OriginText, Trust};
+use crate::config::{Auto, Config, OriginText, Trust};
 use crate::descriptors::{connections_for, raise_limit};
 use crate::memory_budget::Bounds;
 use crate::paths::{self, NoUsablePath};
@@ -304,8 +304,8 @@ fn socket_config(config: &Config, bounds: &Bounds) -> Result<SocketConfig, Start
         silent_timeout_ms: faces.silent_timeout_s.saturating_mul(1000),
         udp_idle_ms: faces.udp.idle_timeout_s.saturating_mul(1000),
         datagram_mtu_bytes: match faces.udp.mtu {
-            AutoNumber::Auto => None,
-            AutoNumber::Number(bytes) => Some(bytes),
+            Auto::Auto => None,
+            Auto::Value(bytes) => Some(bytes),
         },
         stream_queue_bytes: usize::try_from(faces.send_queue_bytes.0).unwrap_or(usize::MAX),
         all_stream_queues_bytes: bounds.all_send_queues_bytes,

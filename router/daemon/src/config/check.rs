@@ -12,7 +12,7 @@ use namehop_face::registry::MIN_MTU_BYTES;
 use namehop_wire::{MAX_PACKET_SIZE, Name};
 
 use super::fault::Fault;
-use super::{AutoPath, Config, StaticFace};
+use super::{Auto, Config, StaticFace};
 use crate::log_filter::parse_filter;
 
 /// Longest path of a Unix socket in bytes: `sun_path` of unix(7) without its final zero.
@@ -86,7 +86,7 @@ impl Config {
         ];
         let automatic = automatic
             .into_iter()
-            .map(|(path, value, low, high)| (path, value.number(), low, high))
+            .map(|(path, value, low, high)| (path, value.value(), low, high))
             .chain(sizes.into_iter().map(|(path, value, low, high)| (path, value.bytes(), low, high)))
             .find_map(|(path, value, low, high)| range_fault(path, value? as u64, low as u64, high as u64));
         let out_of_range = |(path, value, low, high)| range_fault(path, value, low, high);
@@ -100,7 +100,7 @@ impl Config {
                 format!("`{}` is not a file mode; write octal digits, for example \"0666\" or \"0660\"", unix.mode);
             return Some(Fault::new("faces.unix.mode", message));
         }
-        let AutoPath::Path(path) = &unix.path else { return None };
+        let Auto::Value(path) = &unix.path else { return None };
         let length_bytes = path.as_os_str().len();
         (length_bytes > MAX_SOCKET_PATH_BYTES).then(|| {
             let message = format!(

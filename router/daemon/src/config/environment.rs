@@ -19,7 +19,7 @@ use namehop_manage::readvertise::{IdentityError, SigningIdentity};
 use namehop_wire::security::SecurityError;
 
 use super::fault::Fault;
-use super::{AutoPath, Config, Trust};
+use super::{Auto, Config, Trust};
 use crate::{file_access, token_file};
 
 impl Config {
@@ -108,7 +108,7 @@ impl Config {
     }
 
     fn path_fault(&self) -> Option<Fault> {
-        if let (true, AutoPath::Path(path)) = (self.faces.unix.enabled, &self.faces.unix.path) {
+        if let (true, Auto::Value(path)) = (self.faces.unix.enabled, &self.faces.unix.path) {
             let is_other = fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket());
             let message = match file_access::obstacle(path) {
                 None if is_other => {
@@ -121,7 +121,7 @@ impl Config {
             }
         }
         match &self.state.file {
-            AutoPath::Path(file) if self.state.enabled => {
+            Auto::Value(file) if self.state.enabled => {
                 let message = file_access::state_obstacle(file)?;
                 Some(Fault::with_key("state.file", &message))
             }
@@ -131,7 +131,7 @@ impl Config {
 
     fn token_fault(&self) -> Option<Fault> {
         match &self.api.token_file {
-            AutoPath::Path(file) if self.api.enabled && self.metrics.enabled => {
+            Auto::Value(file) if self.api.enabled && self.metrics.enabled => {
                 Some(Fault::with_key("api.token_file", &token_file::read(file).err()?.to_string()))
             }
             _ => None,

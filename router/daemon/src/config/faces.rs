@@ -1,6 +1,7 @@
 //! Section `[faces]` and its subsections: faces over sockets, and resource limits of all faces.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use namehop_face::FaceFlags;
 use namehop_face::registry::PitTokenMode;
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use namehop_face::socket::is_loopback_origin;
 
-use super::automatic::{AutoBool, AutoNumber, AutoPath, AutoSize};
+use super::automatic::Auto;
 use super::values::{ByteSize, addresses};
 
 /// `[faces]`
@@ -17,7 +18,7 @@ use super::values::{ByteSize, addresses};
 #[serde(deny_unknown_fields, default)]
 pub struct Faces {
     /// Maximum number of faces of all kinds together.
-    pub max_faces: AutoNumber,
+    pub max_faces: Auto<usize>,
     /// Maximum number of unsolicited faces from one address (IPv6: from one /64).
     pub strangers_per_address: usize,
     /// While unsolicited connections take more than half of their limit, connections that have sent no packet close
@@ -26,7 +27,7 @@ pub struct Faces {
     /// Most bytes queued for one slow stream peer.
     pub send_queue_bytes: ByteSize,
     /// Most bytes queued for all slow stream peers together.
-    pub all_send_queues_bytes: AutoSize,
+    pub all_send_queues_bytes: Auto<ByteSize>,
     /// A connection closes when its peer has read nothing for this many seconds while packets are queued for it.
     pub blocked_timeout_s: u64,
     /// NDNLPv2 congestion marking on new Unix, TCP and UDP faces.
@@ -50,11 +51,11 @@ pub struct Faces {
 impl Default for Faces {
     fn default() -> Self {
         Faces {
-            max_faces: AutoNumber::Auto,
+            max_faces: Auto::Auto,
             strangers_per_address: 256,
             silent_timeout_s: 10,
             send_queue_bytes: ByteSize(4 << 20),
-            all_send_queues_bytes: AutoSize::Auto,
+            all_send_queues_bytes: Auto::Auto,
             blocked_timeout_s: 15,
             congestion_marking: true,
             self_learning: true,
@@ -88,14 +89,14 @@ pub struct Unix {
     /// Whether the router listens on a Unix socket.
     pub enabled: bool,
     /// Path of the socket file.
-    pub path: AutoPath,
+    pub path: Auto<PathBuf>,
     /// Permissions of the socket file, octal text.
     pub mode: String,
 }
 
 impl Default for Unix {
     fn default() -> Self {
-        Unix { enabled: true, path: AutoPath::Auto, mode: "0666".to_owned() }
+        Unix { enabled: true, path: Auto::Auto, mode: "0666".to_owned() }
     }
 }
 
@@ -107,14 +108,14 @@ pub struct WebSocket {
     #[serde(deserialize_with = "addresses")]
     pub listen: Vec<SocketAddr>,
     /// Whether loopback peers are applications of this host; `auto` = unless `allowed_origins` names other sites.
-    pub local: AutoBool,
+    pub local: Auto<bool>,
     /// Origins of web pages, other than this host's, that may connect; `*` = all.
     pub allowed_origins: Vec<String>,
 }
 
 impl Default for WebSocket {
     fn default() -> Self {
-        WebSocket { listen: loopback(9696), local: AutoBool::Auto, allowed_origins: Vec::new() }
+        WebSocket { listen: loopback(9696), local: Auto::Auto, allowed_origins: Vec::new() }
     }
 }
 
@@ -122,10 +123,8 @@ impl WebSocket {
     /// Returns whether peers at loopback addresses are applications of this host, unless their handshake shows a proxy.
     pub fn is_local(&self) -> bool {
         match self.local {
-            AutoBool::Auto => {
-                self.allowed_origins.iter().all(|origin| is_loopback_origin(origin.trim_end_matches('/')))
-            }
-            AutoBool::Is(is_local) => is_local,
+            Auto::Auto => self.allowed_origins.iter().all(|origin| is_loopback_origin(origin.trim_end_matches('/'))),
+            Auto::Value(is_local) => is_local,
         }
     }
 }
@@ -157,12 +156,12 @@ pub struct Udp {
     /// On-demand faces close after this many seconds without a packet.
     pub idle_timeout_s: u64,
     /// Largest datagram to send, in bytes; `auto` = the MTU of the route to the peer.
-    pub mtu: AutoNumber,
+    pub mtu: Auto<usize>,
 }
 
 impl Default for Udp {
     fn default() -> Self {
-        Udp { listen: loopback(6363), idle_timeout_s: 600, mtu: AutoNumber::Auto }
+        Udp { listen: loopback(6363), idle_timeout_s: 600, mtu: Auto::Auto }
     }
 }
 

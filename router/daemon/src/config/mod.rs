@@ -25,9 +25,9 @@ use serde::{Deserialize, Serialize};
 
 use fault::Fault;
 
-pub use automatic::{AutoBool, AutoNumber, AutoPath, AutoSize};
+pub use automatic::Auto;
 pub use faces::{Faces, Multicast, Tcp, Udp, Unix, WebSocket};
-pub use ports::{Ports, Processor, StaticPort};
+pub use ports::{Ports, StaticPort};
 pub use routing::{Routing, RoutingDaemon, RoutingGateway};
 pub use sections::*;
 pub use strategies::{LoadedStrategy, StaticStrategy};

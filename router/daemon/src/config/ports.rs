@@ -12,7 +12,7 @@ use namehop_face::port::PortNetwork;
 use namehop_face::registry::max_unsolicited_faces;
 use namehop_packet::size::LARGE_BYTES;
 
-use super::automatic::AutoNumber;
+use super::automatic::Auto;
 use super::fault::Fault;
 use super::values::{InterfaceText, IpText, PortAddressText, PortText, UriText};
 use super::{Config, StaticFace};
@@ -35,15 +35,12 @@ const QUEUES: RangeInclusive<usize> = 1..=64;
 /// Valid MTUs, in bytes: from the minimum for IPv6 to the capacity of a packet buffer.
 const MTU_BYTES: RangeInclusive<usize> = 1280..=LARGE_BYTES - AROUND_BYTES;
 
-/// The number of a CPU; `"auto"` is the last CPU that the process may run on.
-pub type Processor = AutoNumber;
-
 /// `[ports]`
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ports {
     /// CPU of a single worker, once it has a port.
-    pub worker_processor: Processor,
+    pub worker_processor: Auto<usize>,
     /// On-demand Ethernet faces close after this many seconds without a frame.
     pub idle_timeout_s: u64,
     /// Frames in each ring of a memif.
@@ -59,7 +56,7 @@ pub struct Ports {
 impl Default for Ports {
     fn default() -> Self {
         Ports {
-            worker_processor: Processor::Auto,
+            worker_processor: Auto::Auto,
             idle_timeout_s: 600,
             memif_ring_frames: 1024,
             memif_buffer_bytes: 2048,
@@ -93,7 +90,7 @@ pub struct StaticPort {
     pub mtu: Option<usize>,
     /// Number of queues, each served by another worker; `auto` = one for each worker, as far as the port has them.
     #[serde(default)]
-    pub queues: AutoNumber,
+    pub queues: Auto<usize>,
     /// Interface through which the kernel gets its share of the traffic of a network card.
     #[serde(default)]
     pub kernel_interface: Option<InterfaceText>,
@@ -119,7 +116,7 @@ impl StaticPort {
     fn key_of_port(&self) -> Option<&'static str> {
         let keys = [
             ("mtu", self.mtu.is_some()),
-            ("queues", self.queues != AutoNumber::Auto),
+            ("queues", self.queues != Auto::Auto),
             ("kernel_interface", self.kernel_interface.is_some()),
         ];
         keys.into_iter().find(|(_, is_said)| *is_said && self.vlan().is_some()).map(|(key, _)| key)
@@ -137,7 +134,7 @@ impl StaticPort {
 
     /// Returns the error in the number of queues, if any.
     fn queues_fault(&self) -> Option<String> {
-        let AutoNumber::Number(queues) = self.queues else { return None };
+        let Auto::Value(queues) = self.queues else { return None };
         if !QUEUES.contains(&queues) {
             return Some(format!("`queues` is {queues}; it must be from {} to {}", QUEUES.start(), QUEUES.end()));
         }

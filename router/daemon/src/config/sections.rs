@@ -16,7 +16,7 @@ use namehop_manage::rib::RouteLimits;
 use namehop_store::PolicyChoice;
 use namehop_table::HugePages;
 
-use super::automatic::{AutoNumber, AutoPath, AutoSize};
+use super::automatic::Auto;
 use super::trust::TrustAnchor;
 use super::values::{ByteSize, NameText, PortText, UriText, address, as_text, persistency};
 
@@ -51,7 +51,7 @@ impl Default for Log {
 #[serde(deny_unknown_fields, default)]
 pub struct Forwarding {
     /// Number of forwarding threads.
-    pub workers: AutoNumber,
+    pub workers: Auto<usize>,
     /// CPUs for the first workers, by number.
     pub processors: Vec<usize>,
     /// Time in microseconds for which an idle worker polls before it sleeps.
@@ -65,7 +65,7 @@ pub struct Forwarding {
     /// Whether names are moved between workers to balance their load.
     pub rebalance: bool,
     /// Maximum number of pending Interests.
-    pub pit_capacity: AutoNumber,
+    pub pit_capacity: Auto<usize>,
     /// Time for which nonces of finished Interests are remembered, in milliseconds.
     pub dead_nonce_list_lifetime_ms: u64,
     /// HopLimit for Interests without one; 0 = add none.
@@ -81,27 +81,27 @@ pub struct Forwarding {
     /// Names of the regions that this router is in, for forwarding hints.
     pub producer_regions: Vec<NameText>,
     /// Maximum number of FIB prefixes for which strategies keep measurements.
-    pub measurement_capacity: AutoNumber,
+    pub measurement_capacity: Auto<usize>,
     /// Number of packets that are prefetched together.
-    pub lookahead: AutoNumber,
+    pub lookahead: Auto<usize>,
     /// Maximum number of packet buffers of 2 KiB.
-    pub small_buffers: AutoNumber,
+    pub small_buffers: Auto<usize>,
     /// Maximum number of packet buffers of 9 KiB.
-    pub large_buffers: AutoNumber,
+    pub large_buffers: Auto<usize>,
 }
 
 impl Default for Forwarding {
     fn default() -> Self {
         let engine = EngineConfig::default();
         Forwarding {
-            workers: AutoNumber::Auto,
+            workers: Auto::Auto,
             processors: Vec::new(),
             poll_us: 20,
             always_poll: false,
             longest_pause_us: 5_000,
             dispatch_components: dispatch::DEFAULT_COMPONENTS,
             rebalance: true,
-            pit_capacity: AutoNumber::Auto,
+            pit_capacity: Auto::Auto,
             dead_nonce_list_lifetime_ms: engine.dead_nonce_lifetime_ms,
             default_hop_limit: engine.default_hop_limit,
             max_name_bytes: engine.max_name_bytes,
@@ -109,10 +109,10 @@ impl Default for Forwarding {
             max_interest_lifetime_ms: engine.max_lifetime_ms,
             accept_unasked_data: engine.accept_unasked_data,
             producer_regions: Vec::new(),
-            measurement_capacity: AutoNumber::Auto,
-            lookahead: AutoNumber::Auto,
-            small_buffers: AutoNumber::Auto,
-            large_buffers: AutoNumber::Auto,
+            measurement_capacity: Auto::Auto,
+            lookahead: Auto::Auto,
+            small_buffers: Auto::Auto,
+            large_buffers: Auto::Auto,
         }
     }
 }
@@ -131,9 +131,9 @@ pub struct Fib {
 #[serde(deny_unknown_fields, default)]
 pub struct ContentStore {
     /// Maximum number of Data packets.
-    pub capacity_packets: AutoNumber,
+    pub capacity_packets: Auto<usize>,
     /// Maximum memory for Data packets.
-    pub capacity_bytes: AutoSize,
+    pub capacity_bytes: Auto<ByteSize>,
     /// Cache policy: which packet is admitted, and which one is evicted when the store is full.
     #[serde(with = "as_text")]
     pub policy: PolicyChoice,
@@ -186,7 +186,7 @@ impl ContentStoreDisk {
 #[serde(deny_unknown_fields, default)]
 pub struct Memory {
     /// Memory to which all sizes set to "auto" are fitted.
-    pub limit: AutoSize,
+    pub limit: Auto<ByteSize>,
     /// Page size of the large tables.
     #[serde(with = "as_text")]
     pub huge_pages: HugePages,
@@ -194,7 +194,7 @@ pub struct Memory {
 
 impl Default for Memory {
     fn default() -> Self {
-        Memory { limit: AutoSize::Auto, huge_pages: HugePages::Auto }
+        Memory { limit: Auto::Auto, huge_pages: HugePages::Auto }
     }
 }
 
@@ -209,8 +209,8 @@ impl Default for ContentStore {
     fn default() -> Self {
         let CsConfig { policy, admit, serve, .. } = CsConfig::default();
         ContentStore {
-            capacity_packets: AutoNumber::Auto,
-            capacity_bytes: AutoSize::Auto,
+            capacity_packets: Auto::Auto,
+            capacity_bytes: Auto::Auto,
             policy,
             admit,
             serve,
@@ -285,9 +285,9 @@ pub struct Management {
     /// Maximum number of routes that other hosts can register on one face.
     pub max_remote_routes_per_face: usize,
     /// Maximum number of routes that other hosts can register in total.
-    pub max_remote_routes: AutoNumber,
+    pub max_remote_routes: Auto<usize>,
     /// Maximum number of routes in total.
-    pub max_routes: AutoNumber,
+    pub max_routes: Auto<usize>,
     /// Trust for commands under `/localhop/nfd/rib`; without anchors the prefix is not served.
     pub localhop: Trust,
     /// Trust for prefix announcements; without anchors all are rejected.
@@ -300,8 +300,8 @@ impl Default for Management {
         Management {
             authorizations: Vec::new(),
             max_remote_routes_per_face: per_face,
-            max_remote_routes: AutoNumber::Auto,
-            max_routes: AutoNumber::Auto,
+            max_remote_routes: Auto::Auto,
+            max_routes: Auto::Auto,
             localhop: Trust::default(),
             prefix_announcements: Trust::default(),
         }
@@ -364,12 +364,12 @@ pub struct Api {
     /// Whether requests over loopback come from this host; if not, reading needs the token too.
     pub local: bool,
     /// File with the token that changes require.
-    pub token_file: AutoPath,
+    pub token_file: Auto<PathBuf>,
 }
 
 impl Default for Api {
     fn default() -> Self {
-        Api { enabled: true, local: true, token_file: AutoPath::Auto }
+        Api { enabled: true, local: true, token_file: Auto::Auto }
     }
 }
 
@@ -389,11 +389,11 @@ pub struct State {
     /// Whether settings made at run time survive a restart.
     pub enabled: bool,
     /// File for these settings.
-    pub file: AutoPath,
+    pub file: Auto<PathBuf>,
 }
 
 impl Default for State {
     fn default() -> Self {
-        State { enabled: true, file: AutoPath::Auto }
+        State { enabled: true, file: Auto::Auto }
     }
 }

@@ -53,7 +53,7 @@ fn what_is_shown_reads_back() {
         anchors = ["a.ndncert", { certificate = "b.ndncert", prefixes = ["/b", "/c"] }]
     "#;
     let config = parse(text).expect("valid");
-    assert_eq!(config.forwarding.lookahead, AutoNumber::Number(12));
+    assert_eq!(config.forwarding.lookahead, Auto::Value(12));
     assert_eq!(parse(&config.to_toml()).expect("printed configuration is valid").to_toml(), config.to_toml());
 }
 

@@ -109,15 +109,15 @@ macro_rules! settings {
 
 settings! {
     configured {
-    forwarding.pit_capacity: Number, number, 2_048, 131_072;
-    forwarding.measurement_capacity: Number, number, 512, 65_536;
-    forwarding.small_buffers: Number, number, 1_024, 32_768;
-    forwarding.large_buffers: Number, number, 128, 8_192;
-    content_store.capacity_packets: Number, number, 512, 65_536;
+    forwarding.pit_capacity: Number, value, 2_048, 131_072;
+    forwarding.measurement_capacity: Number, value, 512, 65_536;
+    forwarding.small_buffers: Number, value, 1_024, 32_768;
+    forwarding.large_buffers: Number, value, 128, 8_192;
+    content_store.capacity_packets: Number, value, 512, 65_536;
     content_store.capacity_bytes: Bytes, bytes, 1 << 20, 512 << 20;
-    faces.max_faces: Number, number, 128, 16_384;
+    faces.max_faces: Number, value, 128, 16_384;
     faces.all_send_queues_bytes: Bytes, bytes, 1 << 20, 256 << 20;
-    management.max_remote_routes: Number, number, 250, 10_000;
+    management.max_remote_routes: Number, value, 250, 10_000;
     }
     following {
     pit_memory_bytes: 1 << 20, 64 << 20;
@@ -200,7 +200,7 @@ fn bounds_at(config: &Config, step: usize) -> Bounds {
         *(setting.bound)(&mut bounds) = (setting.configured)(config).unwrap_or_else(|| setting.at(step));
     }
     // Unless configured, `use_rest` raises this into the remaining memory.
-    bounds.max_routes = config.management.max_routes.number().unwrap_or(bounds.max_routes);
+    bounds.max_routes = config.management.max_routes.value().unwrap_or(bounds.max_routes);
     bounds.reserved_packets = bounds.capacity_packets;
     bounds.max_remote_routes = bounds.max_remote_routes.min(bounds.max_routes);
     bounds
@@ -222,7 +222,7 @@ impl Bounds {
     /// Divides the remaining memory between routes and the cache, half each.
     fn use_rest(&mut self, config: &Config, left_bytes: usize) {
         let half = left_bytes / 2;
-        if config.management.max_routes.number().is_none() {
+        if config.management.max_routes.value().is_none() {
             self.max_routes = self.max_routes.saturating_add(half / need::ROUTE_BYTES).min(MOST_ROUTES);
         }
         let packets = half / need::cached_packet_bytes();

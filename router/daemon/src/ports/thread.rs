@@ -21,7 +21,7 @@ use super::PortContext;
 use super::managed::{ManagedPort, PortPlan, UnsolicitedLimits, network_of};
 use super::refused;
 use super::silence::Silences;
-use crate::config::{AutoNumber, Config, StaticPort};
+use crate::config::{Auto, Config, StaticPort};
 use crate::memory_budget::Bounds;
 use crate::supervise::fault_point;
 
@@ -52,7 +52,7 @@ struct PortSettings {
     networks: Vec<PortNetwork>,
     mtu_bytes: Option<usize>,
     /// `Auto` = one for each worker.
-    queues: AutoNumber,
+    queues: Auto<usize>,
     kernel_interface: Option<String>,
 }
 
@@ -239,8 +239,8 @@ impl Ports {
         }
         let max_queues = self.context.control.max_queues();
         let queues = match queues {
-            AutoNumber::Auto => max_queues,
-            AutoNumber::Number(queues) => queues.min(max_queues),
+            Auto::Auto => max_queues,
+            Auto::Value(queues) => queues.min(max_queues),
         };
         let wishes = Wishes { header_bytes: framing.header_bytes(), mtu_bytes, queues };
         let plan = PortPlan { uri: uri.clone(), framing, networks, wishes, kernel_interface };

@@ -24,7 +24,7 @@ use namehop_table::MemorySpeed;
 use namehop_wire::Name;
 use namehop_wire::lp::UsualFrame;
 
-use crate::config::{AutoNumber, Config, ContentStoreDisk};
+use crate::config::{Auto, Config, ContentStoreDisk};
 use crate::memory_budget::Bounds;
 use crate::state::SavedState;
 use crate::worker::{Handover, Worker, WorkerHandles, WorkerRings};
@@ -155,8 +155,8 @@ pub(super) fn start_disk(
 }
 
 /// Returns the number of packets to prefetch together: the configured number, or one that suits the host's memory.
-fn lookahead(configured: AutoNumber) -> usize {
-    if let AutoNumber::Number(packets) = configured {
+fn lookahead(configured: Auto<usize>) -> usize {
+    if let Auto::Value(packets) = configured {
         info!("prefetching memory for {packets} packets at a time, as configured");
         return packets;
     }

@@ -18,7 +18,7 @@ use tracing::{info, warn};
 
 use super::idle::Idling;
 use super::{Worker, pin_to_processor, usable_processors};
-use crate::config::Processor;
+use crate::config::Auto;
 use crate::supervise::fault_point;
 
 /// Pauses between two polls of ports without a bell: idle time below which the pause applies, and the pause. With more
@@ -41,7 +41,7 @@ const TIMER_SLACK_NS: u64 = 1_000;
 ///
 /// # Errors
 /// A thread cannot be started, or ended by itself.
-pub async fn serve(workers: Vec<Worker>, processors: Vec<Processor>, idling: Idling) -> io::Result<()> {
+pub async fn serve(workers: Vec<Worker>, processors: Vec<Auto<usize>>, idling: Idling) -> io::Result<()> {
     let mut workers = workers.into_iter().zip(processors);
     let threads = match (workers.next(), workers.len()) {
         (None, _) => Vec::new(),
@@ -61,7 +61,7 @@ pub async fn serve(workers: Vec<Worker>, processors: Vec<Processor>, idling: Idl
 }
 
 /// Starts the thread of a worker and returns a receiver that is notified when the thread ends.
-fn start(worker: Worker, processor: Processor, idling: Idling) -> io::Result<oneshot::Receiver<()>> {
+fn start(worker: Worker, processor: Auto<usize>, idling: Idling) -> io::Result<oneshot::Receiver<()>> {
     let (sender, ended) = oneshot::channel();
     let name = if worker.handover.is_some() { format!("worker {}", worker.number) } else { "worker".to_owned() };
     thread::Builder::new().name(name).spawn(move || {
@@ -73,7 +73,7 @@ fn start(worker: Worker, processor: Processor, idling: Idling) -> io::Result<one
 }
 
 impl Worker {
-    fn poll(mut self, processor: Processor, idling: Idling) {
+    fn poll(mut self, processor: Auto<usize>, idling: Idling) {
         self.processor = pin(self.number, processor);
         fault_point("worker thread");
         if let Err(error) = set_timerslack(TIMER_SLACK_NS) {
@@ -132,11 +132,11 @@ impl Worker {
 
 /// Pins this thread to a CPU and returns its number. On failure logs a warning and returns `None`; the worker runs all
 /// the same.
-fn pin(worker: usize, processor: Processor) -> Option<usize> {
+fn pin(worker: usize, processor: Auto<usize>) -> Option<usize> {
     let number = match processor {
-        Processor::Number(number) => Ok(number),
+        Auto::Value(number) => Ok(number),
         // The first CPUs serve interrupts and everything else.
-        Processor::Auto => usable_processors().map(|usable| usable.last().copied().unwrap_or(0)),
+        Auto::Auto => usable_processors().map(|usable| usable.last().copied().unwrap_or(0)),
     };
     match number.and_then(|number| pin_to_processor(number).map(|()| number)) {
         Ok(processor) => {

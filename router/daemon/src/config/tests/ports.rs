@@ -27,7 +27,7 @@ fn ports_and_their_faces_must_fit_together() {
         nexthop = "memif:///run/x.sock?id=0"
     "#;
     let config = parse(text).expect("valid");
-    assert_eq!(config.ports.worker_processor, Processor::Number(1));
+    assert_eq!(config.ports.worker_processor, Auto::Value(1));
     assert_eq!(parse(&config.to_toml()).expect("printed configuration is valid").to_toml(), config.to_toml());
     let ether = "ether://[02:00:00:00:00:01]";
     for (text, location, remedy) in [
@@ -152,10 +152,10 @@ fn ports_have_an_mtu_and_a_share_for_the_kernel_where_those_are_theirs_to_choose
 fn ports_can_have_several_queues_where_there_are_several() {
     let port = |uri: &str, queues: &str| parse(&format!("[[port]]\nuri = \"{uri}\"\nqueues = {queues}\n"));
     for (uri, queues, expected) in [
-        ("dev://eth1", "4", AutoNumber::Number(4)),
-        ("pci://0000:03:00.0", "\"auto\"", AutoNumber::Auto),
-        ("tap://ndn0", "1", AutoNumber::Number(1)),
-        ("xdp://eth1", "2", AutoNumber::Number(2)),
+        ("dev://eth1", "4", Auto::Value(4)),
+        ("pci://0000:03:00.0", "\"auto\"", Auto::Auto),
+        ("tap://ndn0", "1", Auto::Value(1)),
+        ("xdp://eth1", "2", Auto::Value(2)),
     ] {
         assert_eq!(port(uri, queues).expect(uri).port[0].queues, expected);
     }

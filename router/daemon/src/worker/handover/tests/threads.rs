@@ -4,7 +4,7 @@ use tokio::time::{sleep, timeout};
 
 use super::super::super::{Idling, WorkerHandles, serve};
 use super::*;
-use crate::config::{Config, Processor};
+use crate::config::{Auto, Config};
 
 const ROUNDS: usize = 400;
 /// Far longer than any step takes.
@@ -49,7 +49,7 @@ fn commands_reach_all_workers_and_packets_their_owners_while_workers_fall_asleep
         assert!(handed(|counters| counters.handed_in) > 0);
         handles.shutdown();
     };
-    let processors = vec![Processor::Auto; WORKERS];
+    let processors = vec![Auto::Auto; WORKERS];
     let idling = Idling::of(&Config::default().forwarding);
     let (served, ()) = runtime.block_on(async { tokio::join!(serve(workers, processors, idling), commands) });
     served.expect("threads");
