@@ -4,17 +4,17 @@
 //! so that the change never takes a long pause. If the store is full, packets that are still with the older policy
 //! are evicted first: they are the older ones.
 
+use crate::CachePolicy;
 use crate::eviction::{Ahead, Arrival};
-use crate::{CachePolicy, Policy};
 
 /// A pair of policies; each packet is known to one of them.
-pub(crate) struct Change {
+pub(crate) struct Change<P> {
     /// `None` only while the change begins or ends.
-    pub(crate) older: Option<Policy>,
-    pub(crate) newer: Policy,
+    pub(crate) older: Option<P>,
+    pub(crate) newer: P,
 }
 
-impl Change {
+impl<P: CachePolicy> Change<P> {
     /// Transfers up to `portion` packets; returns `true` when none is left.
     pub(crate) fn go_on(&mut self, portion: usize, arrival: impl Fn(u32) -> Arrival) -> bool {
         let Some(older) = &mut self.older else { return true };
@@ -27,7 +27,7 @@ impl Change {
     }
 
     /// Returns the policy that has the next victim.
-    fn has_victim(&mut self) -> &mut Policy {
+    fn has_victim(&mut self) -> &mut P {
         match &mut self.older {
             Some(older) if !older.is_empty() => older,
             _ => &mut self.newer,
@@ -35,7 +35,7 @@ impl Change {
     }
 
     /// Reports an event of a packet to both policies; the one that does not know the packet ignores it.
-    fn notify(&mut self, mut notify: impl FnMut(&mut Policy)) {
+    fn notify(&mut self, mut notify: impl FnMut(&mut P)) {
         if let Some(older) = &mut self.older {
             notify(older);
         }
@@ -43,7 +43,7 @@ impl Change {
     }
 }
 
-impl CachePolicy for Change {
+impl<P: CachePolicy> CachePolicy for Change<P> {
     fn counts(&self) -> bool {
         self.newer.counts()
     }

@@ -29,7 +29,7 @@ enum Held {
     Default(Guarded<PatientTinyLfu, Clock>),
     Other(Box<dyn CachePolicy>),
     /// Packets are moving from one policy to another.
-    Changing(Box<Change>),
+    Changing(Box<Change<Policy>>),
 }
 
 /// Puts a policy into a box.
