@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = {"core": [], "io": ["core"], "router": ["core", "io"], "p4": ["core", "io"], "lab": ["core", "io", "router", "p4"]}
 # Circular dependencies of modules that remain to be removed.
 CIRCLES = {
-    ("core/engine", "engine pipelines schedule trace"),
+    ("router/manage", "authentication metrics nfd readvertise rib server"),
 }
 
 
@@ -52,20 +52,57 @@ def wrong_uses(crates, order):
                 yield path, other
 
 
+def use_paths(text):
+    """Returns the paths of a use tree, as lists of names. `text` starts at the tree."""
+    tree = re.match(r"(?:\w+::)*(?:\w+|\*|\{)", text)
+    if tree is None:
+        return []
+    *names, last = tree[0].split("::")
+    if last != "{":
+        return [[*names, last]]
+    paths, depth, start = [], 0, tree.end()
+    for at in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[at], 0)
+        if depth < 0 or depth == 0 and text[at] == ",":
+            paths += [names + path for path in use_paths(text[start:at].lstrip())]
+            start = at + 1
+        if depth < 0:
+            break
+    return paths
+
+
+def code_of(file):
+    """Returns the text of a source file without comments and without its module of tests."""
+    return re.sub(r"//[^\n]*", "", re.split(r"\n#\[cfg\(test\)\]\nmod tests \{", file.read_text())[0])
+
+
+def re_exports(source, modules):
+    """Returns the names that the root of a crate re-exports, with the module of each."""
+    found = {}
+    for root in (file for name in ("lib.rs", "main.rs") if (file := source / name).is_file()):
+        for tree in re.findall(r"\buse ((?:crate::|self::)?\w+::[^;]*);", code_of(root)):
+            for path in use_paths(tree.removeprefix("crate::").removeprefix("self::")):
+                if path[0] in modules:
+                    found[path[-1]] = path[0]
+    return found
+
+
 def uses_of_modules(source):
-    """Returns the top-level modules that each top-level module of a crate uses by `crate::` paths. Ignores tests."""
+    """Returns the top-level modules that each top-level module of a crate uses, by paths from the root (`crate::`, or
+    as many `super::` as lead there) and by names that the root re-exports. Ignores tests."""
     modules = {path.stem for path in source.iterdir()} - {"lib", "main", "tests", "testing"}
+    of_root = re_exports(source, modules) | {module: module for module in modules}
     uses = {module: set() for module in modules}
     for file in source.rglob("*.rs"):
         inner = file.relative_to(source)
         module = inner.parts[0].removesuffix(".rs")
         if module not in modules or "test" in str(inner):
             continue
-        text = re.split(r"\n#\[cfg\(test\)\]\nmod tests", file.read_text())[0]
-        text = re.sub(r"//[^\n]*", "", text)
-        for path in re.findall(r"\bcrate::(\{[^;]*?\}|\w+)", text):
-            names = re.findall(r"(?:^\{|,)\s*(\w+)", path) if path.startswith("{") else [path]
-            uses[module] |= {name for name in names if name in modules} - {module}
+        depth = len(inner.parts) - (inner.name == "mod.rs")
+        text = code_of(file)
+        for root in re.finditer(r"(?<![\w:])(?:crate::|" + "super::" * depth + r")(?!super::)", text):
+            names = {path[0] for path in use_paths(text[root.end() :])}
+            uses[module] |= {of_root[name] for name in names if name in of_root} - {module}
     return uses
 
 

@@ -6,15 +6,17 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`engine`] | the engine, its settings, and what strategies see of it |
+//! | [`engine`] | the engine and its control operations |
 //! | [`dispatch`] | which worker a packet belongs to |
-//! | `parse` | decoding of packets |
+//! | `parse`, `burst` | decoding of packets; the state of a burst before its packets are handled |
 //! | [`schedule`] | the stages of a burst: what is hashed and prefetched ahead of the packets |
 //! | [`tables`] | the tables step by step, for simpler paths than the pipelines |
 //! | `pipelines` | forwarding pipelines, one file per kind of packet |
+//! | `state` | the state of an engine, divided by what each part owns |
 //! | `pcct` | PIT and Content Store in one table |
 //! | [`fib`] | next hops and strategies by prefix, shared by all workers |
 //! | [`strategy`] | forwarding strategies and their measurements |
+//! | `pit_token` | PIT tokens that lead back to the PIT entry |
 //! | [`dead_nonce_list`], [`timer`] | detection of looping Interests; the timer wheel |
 //! | [`trace`] | decisions about single packets, traced on an operator's request |
 //! | [`second_tier`] | interface of a second tier of the Content Store, which a disk implements |
@@ -48,6 +50,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod burst;
 pub mod counters;
 pub mod dead_nonce_list;
 pub mod dispatch;
@@ -56,9 +59,11 @@ pub mod fib;
 mod parse;
 mod pcct;
 mod pipelines;
+mod pit_token;
 pub mod schedule;
 mod scope;
 pub mod second_tier;
+mod state;
 pub mod strategy;
 pub mod tables;
 pub mod timer;

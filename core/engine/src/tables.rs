@@ -11,14 +11,14 @@ use namehop_wire::NameRef;
 use namehop_wire::lp::PitToken;
 
 use crate::counters::EngineCounters;
-use crate::engine::core::Core;
 use crate::engine::{Engine, Fib};
 use crate::fib::FibGuess;
 use crate::pcct::entry::{LIFETIME_ABSENT, Selectors};
 use crate::pcct::keys::{Found, Key};
 use crate::pcct::record::PendingHopLimit;
 use crate::pcct::{Arrival, NoRoom, PitRef};
-use crate::pipelines::outgoing_data::DataSource;
+use crate::state::ForwardingState;
+use crate::state::emitter::DataSource;
 
 pub use crate::pcct::insertion::{Candidate, EVICTIONS_PER_INSERTION, NewData, Stored};
 
@@ -28,7 +28,7 @@ const EXACT: Selectors = Selectors { can_be_prefix: false, must_be_fresh: false 
 /// The tables of an engine. Each method is one step.
 pub struct Tables<'e> {
     fib: &'e Fib,
-    core: &'e mut Core,
+    state: &'e mut ForwardingState,
 }
 
 /// A name and what the PIT-CS composite table has under it. Valid until the table changes.
@@ -50,7 +50,7 @@ impl Engine {
     /// Returns the engine's tables.
     #[inline(always)]
     pub fn tables(&mut self) -> Tables<'_> {
-        Tables { fib: &self.fib, core: &mut self.core }
+        Tables { fib: &self.fib, state: &mut self.state }
     }
 }
 
@@ -58,26 +58,26 @@ impl Tables<'_> {
     /// Returns the key for hashing names.
     #[inline(always)]
     pub fn key(&self) -> &HashKey {
-        &self.core.key
+        &self.state.key
     }
 
     /// Returns the engine's counters, which the caller of single steps maintains. Only the methods that send or drop
     /// packets count them.
     #[inline(always)]
     pub fn counters(&mut self) -> &mut EngineCounters {
-        &mut self.core.counters
+        &mut self.state.emitter.counters
     }
 
     /// Counts a dropped packet for the face it arrived on.
     #[inline]
     pub fn count_drop(&mut self, face: FaceId, reason: DropReason) {
-        self.core.count_drop(face, reason);
+        self.state.emitter.count_drop(face, reason);
     }
 
     /// Sends a packet without link-layer fields to a face.
     #[inline(always)]
     pub fn send(&mut self, face: FaceId, kind: PacketKind, buffer: PacketBuffer, out: &mut Vec<Outgoing>) {
-        self.core.transmit(face, kind, buffer, out, LinkFields::default);
+        self.state.emitter.transmit(face, kind, buffer, out, LinkFields::default);
     }
 }
 
@@ -94,20 +94,20 @@ impl Tables<'_> {
             delegation: &[],
             delegation_hash: 0,
         };
-        NameLookup { key, found: self.core.pcct.look_up(&key) }
+        NameLookup { key, found: self.state.pcct.look_up(&key) }
     }
 
     /// Returns the PIT entry of a looked-up name.
     #[inline(always)]
     pub fn pending(&self, lookup: &NameLookup<'_>) -> Option<PitEntry> {
-        lookup.found.exact().and_then(|entry| self.core.pcct.find_slot(entry, EXACT)).map(PitEntry)
+        lookup.found.exact().and_then(|entry| self.state.pcct.find_slot(entry, EXACT)).map(PitEntry)
     }
 
     /// Returns the PIT entry of a name. `hashes` must be the hashes of the name.
     #[inline(always)]
     pub fn find_pending(&self, name: NameRef<'_>, hashes: &PrefixHashes) -> Option<PitEntry> {
-        let entry = self.core.pcct.find_name(hashes.full(), name.value())?;
-        self.core.pcct.find_slot(entry, EXACT).map(PitEntry)
+        let entry = self.state.pcct.find_name(hashes.full(), name.value())?;
+        self.state.pcct.find_slot(entry, EXACT).map(PitEntry)
     }
 
     /// Opens a PIT entry for a looked-up name that has none, requested by `face`. Evicts others if there is no room.
@@ -116,7 +116,7 @@ impl Tables<'_> {
     /// If no room can be made.
     #[inline(always)]
     pub fn open(&mut self, now: Timestamp, face: FaceId, lookup: NameLookup<'_>) -> Result<PitEntry, DropReason> {
-        self.core.open_slot(now, face, (&lookup.key, EXACT), lookup.found, None).map(PitEntry)
+        self.state.open_slot(now, face, (&lookup.key, EXACT), lookup.found, None).map(PitEntry)
     }
 
     /// Adds a downstream to a PIT entry, which waits without limit.
@@ -136,7 +136,7 @@ impl Tables<'_> {
             non_discovery: false,
             measured: false,
         };
-        match self.core.pcct.renew(pit.0, &arrival) {
+        match self.state.pcct.renew(pit.0, &arrival) {
             Ok(_) => Ok(()),
             Err(NoRoom) => Err(DropReason::TooManyDownstreams),
         }
@@ -146,15 +146,15 @@ impl Tables<'_> {
     /// next.
     #[inline(always)]
     pub fn answer(&mut self, pit: PitEntry, face: FaceId, data: PacketBuffer, out: &mut Vec<Outgoing>) {
-        match self.core.pcct.only_in_record(pit.0).map(|record| record.face) {
+        match self.state.pcct.only_in_record(pit.0).map(|record| record.face) {
             Some(downstream) => self.send(downstream, PacketKind::Data, data, out),
             None => {
-                let mut downstreams = std::mem::take(&mut self.core.downstreams);
+                let mut downstreams = std::mem::take(&mut self.state.scratch.downstreams);
                 downstreams.clear();
-                self.core.pcct.take_in_records(pit.0, |_| true, |_, downstream| downstreams.push(downstream));
+                self.state.pcct.take_in_records(pit.0, |_| true, |_, downstream| downstreams.push(downstream));
                 let source = DataSource { face, congestion_mark: 0, stamp: Stamp::NONE, is_localhost: false };
-                self.core.send_data(data, &source, &downstreams, None, out);
-                self.core.downstreams = downstreams;
+                self.state.emitter.send_data(data, &source, &downstreams, None, out);
+                self.state.scratch.downstreams = downstreams;
             }
         }
     }
@@ -162,7 +162,7 @@ impl Tables<'_> {
     /// Closes a PIT entry.
     #[inline(always)]
     pub fn close(&mut self, pit: PitEntry) {
-        self.core.pcct.close_slot(pit.0);
+        self.state.pcct.close_slot(pit.0);
     }
 
     /// Returns the next hop of least cost of a name's longest prefix. `guess` is the guess for this name, or none.
@@ -178,19 +178,19 @@ impl Tables<'_> {
     /// Has the cache policy record a request for a name, whether cached Data will answer it or not.
     #[inline(always)]
     pub fn note_request(&mut self, hashes: &PrefixHashes) {
-        self.core.pcct.note_request(hashes.full());
+        self.state.pcct.note_request(hashes.full());
     }
 
     /// Returns the cached Data of a looked-up name.
     #[inline(always)]
     pub fn cached(&self, lookup: &NameLookup<'_>) -> Option<CachedData> {
-        lookup.found.exact().filter(|&entry| self.core.pcct.entry(entry).has_data()).map(CachedData)
+        lookup.found.exact().filter(|&entry| self.state.pcct.entry(entry).has_data()).map(CachedData)
     }
 
     /// Has the cache policy record that cached Data answers an Interest.
     #[inline(always)]
     pub fn note_hit(&mut self, cached: CachedData) {
-        self.core.pcct.note_data_used(cached.0);
+        self.state.pcct.note_data_used(cached.0);
     }
 
     /// Returns a copy of cached Data in a packet buffer.
@@ -199,13 +199,13 @@ impl Tables<'_> {
     /// If no buffer is free.
     #[inline(always)]
     pub fn copy_of(&self, cached: CachedData) -> Result<PacketBuffer, DropReason> {
-        self.core.pool.copy_of(self.core.pcct.data(cached.0)).ok_or(DropReason::NoBuffer)
+        self.state.emitter.copy_of(self.state.pcct.data(cached.0)).ok_or(DropReason::NoBuffer)
     }
 
     /// Returns whether the Content Store admits Data at all.
     #[inline(always)]
     pub fn admits_data(&self) -> bool {
-        self.core.pcct.content.admits()
+        self.state.pcct.content.admits()
     }
 
     /// Starts to insert Data with the name of a PIT entry. The result is final if the same Data is cached already, or
@@ -217,8 +217,8 @@ impl Tables<'_> {
         data: &'d NewData<'d>,
         now: Timestamp,
     ) -> ControlFlow<Stored, Candidate<'d>> {
-        let candidate = self.core.pcct.candidate(pit.0.entry, data, now);
-        match self.core.pcct.offer_candidate(&candidate) {
+        let candidate = self.state.pcct.candidate(pit.0.entry, data, now);
+        match self.state.pcct.offer_candidate(&candidate) {
             ControlFlow::Continue(()) => ControlFlow::Continue(candidate),
             ControlFlow::Break(stored) => ControlFlow::Break(stored),
         }
@@ -227,49 +227,49 @@ impl Tables<'_> {
     /// Returns whether the cache policy decides on the admission of this Data; otherwise it is admitted.
     #[inline(always)]
     pub fn needs_decision(&self, candidate: &Candidate<'_>) -> bool {
-        self.core.pcct.needs_decision(candidate)
+        self.state.pcct.needs_decision(candidate)
     }
 
     /// Has the cache policy decide on the admission. Rejected Data must be passed to [`reject`](Self::reject).
     #[inline(always)]
     pub fn admits(&mut self, candidate: &Candidate<'_>) -> bool {
-        self.core.pcct.admits_candidate(candidate)
+        self.state.pcct.admits_candidate(candidate)
     }
 
     /// Ends the insertion of Data that the policy rejected.
     #[inline(always)]
     pub fn reject(&mut self, candidate: &Candidate<'_>) -> Stored {
-        self.core.pcct.reject_candidate(candidate)
+        self.state.pcct.reject_candidate(candidate)
     }
 
     /// Returns whether Data must be evicted before other Data is inserted; at most [`EVICTIONS_PER_INSERTION`] times.
     #[inline(always)]
     pub fn is_store_full(&self) -> bool {
-        self.core.pcct.content.is_over_capacity()
+        self.state.pcct.content.is_over_capacity()
     }
 
     /// Has the cache policy choose the Data to evict, which must be passed to [`evict`](Self::evict); `None` if nothing
     /// is cached.
     #[inline(always)]
     pub fn choose_victim(&mut self) -> Option<CachedData> {
-        self.core.pcct.choose_victim().map(CachedData)
+        self.state.pcct.choose_victim().map(CachedData)
     }
 
     /// Evicts the Data that the policy chose.
     #[inline(always)]
     pub fn evict(&mut self, victim: Option<CachedData>) {
-        self.core.pcct.give_up_data(victim.map(|victim| victim.0));
+        self.state.pcct.give_up_data(victim.map(|victim| victim.0));
     }
 
     /// Copies the Data into the store, and ends its insertion.
     #[inline(always)]
     pub fn insert(&mut self, candidate: &Candidate<'_>) -> Stored {
-        self.core.pcct.insert_candidate(candidate)
+        self.state.pcct.insert_candidate(candidate)
     }
 
     /// Counts the result of an insertion.
     #[inline(always)]
     pub fn note_stored(&mut self, stored: Stored) {
-        self.core.counters.note_stored(stored);
+        self.state.emitter.counters.note_stored(stored);
     }
 }

@@ -36,8 +36,7 @@ impl Path for Whole {
 
     #[inline(always)]
     fn look_ahead(engine: &Engine, packets: &[Incoming], state: &mut BurstState, group: Group, lanes: Lanes) {
-        state.hash_names(engine, packets, group, lanes, Some(engine.name_limits()));
-        state.prefetch_buckets(engine, packets, group, true);
+        state.look_ahead(engine, packets, group, lanes);
     }
 
     #[inline(always)]

@@ -36,7 +36,7 @@ use namehop_wire::lp::PitToken;
 use namehop_wire::peek::{component_end, name_value};
 use namehop_wire::tlv::types;
 
-use crate::pcct::token;
+use crate::pit_token;
 pub use balance::{Balancer, EntryLoad, EntryMove, GRACE_NS, Plan, SAMPLED, StoreUse};
 use entry::Entry;
 pub use worker_set::WorkerSet;
@@ -148,7 +148,8 @@ impl NameDispatch {
     pub fn owners_by_token(&self, packet: &[u8], token: &PitToken, is_nack: bool) -> Option<Owners> {
         let is_data = packet.first().copied() == Some(types::DATA as u8);
         // The token of an Interest is the peer's.
-        let by_token = if is_data || is_nack { token::worker(token).filter(|&own| own < self.workers) } else { None };
+        let by_token =
+            if is_data || is_nack { pit_token::worker(token).filter(|&own| own < self.workers) } else { None };
         let is_plain = !is_data || self.exceptions.count.load(Ordering::Relaxed) == 0;
         match by_token {
             Some(owner) if is_plain => Some(Owners::one(owner)),

@@ -7,8 +7,7 @@ use namehop_wire::security::DigestSigner;
 use namehop_wire::{Data, DataBuilder};
 
 use super::*;
-use crate::pcct::PitRef;
-use crate::pcct::token::TokenForm;
+use crate::pit_token::TokenForm;
 
 const WORKERS: usize = 4;
 
@@ -30,7 +29,7 @@ pub(super) fn name(text: &str) -> Name {
 
 /// Returns a token of this worker, for tables of some size.
 fn token_of(worker: u8) -> PitToken {
-    TokenForm::new(worker, 1000, 100).encode(PitRef { entry: 5, slot: 6 }, 7)
+    TokenForm::new(worker, 1000, 100).encode(5, 6, 7)
 }
 
 fn owner(table: &NameDispatch, packet: &[u8]) -> u8 {

@@ -5,44 +5,29 @@
 //! gets the packets to send. It never panics on input from outside, and allocates nothing per packet once its lists
 //! have grown to the size of a burst.
 //!
-//! Every dropped packet is counted under a [`DropReason`], in total ([`Engine::counters`]) and for the face it was
-//! received on ([`Engine::face_drops`]).
+//! Every dropped packet is counted under a [`DropReason`](namehop_packet::DropReason), in total
+//! ([`Engine::counters`]) and for the face it was received on ([`Engine::face_drops`]).
+//!
+//! Here is the type, with its control operations. What it does with packets is above it: the `pipelines`, and the
+//! [`schedule`](crate::schedule) that calls them.
 
-pub mod config;
-pub(crate) mod context;
+mod content_store;
 mod control;
-pub(crate) mod core;
-pub mod cs_counters;
-pub(crate) mod faces;
-pub(crate) mod interest_form;
-pub mod learning;
-pub(crate) mod long_names;
-pub mod memory;
-pub(crate) mod new_nexthop;
-pub(crate) mod pit_walk;
-pub(crate) mod retry;
-pub(crate) mod route;
-mod several;
-pub(crate) mod tier_reads;
+mod several_workers;
 
-use namehop_hash::{HashKey, PrefixHashes};
-use namehop_wire::tlv::types;
+use namehop_hash::{HashKey, Lanes, PrefixHashes};
+use namehop_packet::{BufferPool, Timestamp};
 
-use self::core::Core;
-use crate::fib::FibReader;
-use crate::parse::{Parsed, ParsedKind};
-use crate::schedule::{BurstState, Prepared};
-use crate::strategy::StrategyInstance;
-pub use config::{CsChange, CsConfig, CsInfo, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
-pub use cs_counters::{CsCounters, CsCountersByPolicy};
-pub use learning::EngineEvent;
-pub use memory::EngineMemory;
-use namehop_packet::{BufferPool, DropReason, Incoming, Outgoing, Timestamp};
-
+use crate::burst::{BurstState, MAX_LOOKAHEAD};
 pub use crate::pcct::erasure::CsErasure;
-
-/// The FIB reader of an engine.
-pub type Fib = FibReader<StrategyInstance>;
+use crate::state::ForwardingState;
+pub use crate::state::config::{
+    CsChange, CsConfig, CsInfo, EngineConfig, EngineError, TableSizes, UnknownUnsolicitedPolicy, UnsolicitedPolicy,
+};
+pub use crate::state::cs_counters::{CsCounters, CsCountersByPolicy};
+pub use crate::state::events::EngineEvent;
+pub use crate::state::memory::EngineMemory;
+pub use crate::state::route::Fib;
 
 /// The forwarding engine of one worker.
 ///
@@ -50,12 +35,16 @@ pub type Fib = FibReader<StrategyInstance>;
 /// consists of.
 pub struct Engine {
     pub(crate) fib: Fib,
-    pub(crate) core: Core,
+    pub(crate) state: ForwardingState,
     /// Hashes of the name and of the delegation of a pending Interest.
     pub(crate) hashes: PrefixHashes,
     pub(crate) delegation_hashes: PrefixHashes,
     /// The parsed and prefetched state of the packets of a burst.
     pub(crate) burst_state: BurstState,
+    /// Number of packets that the prefetch stages process together.
+    pub(crate) lookahead: usize,
+    /// The SIMD lanes that hash the names of a burst.
+    pub(crate) lanes: Lanes,
 }
 
 impl Engine {
@@ -64,134 +53,32 @@ impl Engine {
     /// # Errors
     /// If the memory for its tables cannot be allocated.
     pub fn new(config: EngineConfig, fib: Fib, pool: BufferPool, key: HashKey) -> Result<Self, EngineError> {
-        let core = Core::new(config, pool, key)?;
+        let lookahead = config.lookahead.clamp(1, MAX_LOOKAHEAD);
         Ok(Engine {
             fib,
-            core,
+            state: ForwardingState::new(config, pool, key)?,
             hashes: PrefixHashes::new(),
             delegation_hashes: PrefixHashes::new(),
             burst_state: BurstState::new(),
+            lookahead,
+            lanes: Lanes::best(),
         })
-    }
-
-    /// Handles due timers and then a burst of packets, in order. Empties the burst and appends the packets to send to
-    /// `out`. `now` must not decrease between calls.
-    pub fn process(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, out: &mut Vec<Outgoing>) {
-        self.begin_burst(now, burst.len(), true, out);
-        self.run(now, burst, out);
-        self.end_burst();
-    }
-
-    /// Does what is due before a burst of this number of packets, as [`advance`](Self::advance). `prefetches_timers`
-    /// says whether the PIT entries of due timers are prefetched. Must be called before the packets are decoded.
-    #[inline(always)]
-    pub fn begin_burst(&mut self, now: Timestamp, packets: usize, prefetches_timers: bool, out: &mut Vec<Outgoing>) {
-        self.do_due_work(now, prefetches_timers, out);
-        if packets > 0 {
-            self.core.dead_nonces.expect_use(packets);
-        }
-        self.core.note_strategies(self.fib.strategies_version());
-    }
-
-    /// Ends a burst, after its last packet was handled.
-    #[inline(always)]
-    pub fn end_burst(&mut self) {
-        self.core.end_trace_if_on();
-        self.flush_tier();
-        self.fib.quiescent();
-    }
-
-    /// Passes a decoded packet to its pipeline, and counts it if it is dropped. `prepared` must be the state of this
-    /// packet.
-    // Without the attribute, the compiler outlines this function and inlines less of its callees, because pipelines
-    // record trace steps. That costs 90 more instructions for an Interest and 70 for Data, counted by `make cost-test`.
-    #[inline(always)]
-    pub fn handle(&mut self, now: Timestamp, packet: Incoming, prepared: Prepared<'_>, out: &mut Vec<Outgoing>) {
-        let face = packet.face;
-        let parsed_anew;
-        let prepared = match prepared.parsed.kind {
-            ParsedKind::Unread => {
-                parsed_anew = self.parse_again(&packet);
-                prepared.parsed_anew(&parsed_anew)
-            }
-            _ => prepared,
-        };
-        let handled = match prepared.parsed.kind {
-            ParsedKind::Interest => self.incoming_interest::<false>(now, packet, prepared, None, out),
-            ParsedKind::Data => self.incoming_data(now, packet, prepared, out),
-            ParsedKind::Nack(reason) => self.incoming_nack(now, packet, reason, out),
-            ParsedKind::Unread | ParsedKind::Malformed => Err(self.malformed(&packet)),
-        };
-        if let Err(reason) = handled {
-            self.core.count_drop(face, reason);
-        }
-    }
-
-    /// Decodes an Interest that was skipped for the length of its name, unless it must be refused for that: the
-    /// allowance for long names may be larger than predicted.
-    #[cold]
-    fn parse_again(&self, packet: &Incoming) -> Parsed {
-        let mut parsed = Parsed::default();
-        let bytes = packet.buffer.bytes();
-        parsed.parse(packet, || self.core.check_unread(packet.face, bytes, &self.core.long_names.total()).is_ok());
-        parsed
-    }
-
-    /// Counts a packet that was not decoded. Returns the drop reason.
-    #[cold]
-    fn malformed(&mut self, packet: &Incoming) -> DropReason {
-        // A packet without a name is not traced, and its drop is not a step of the previous packet's trace.
-        self.core.end_trace_if_on();
-        let counters = &mut self.core.counters;
-        let bytes = packet.buffer.bytes();
-        let mut refused = Ok(());
-        match (bytes.first().copied().map(u32::from), packet.fields.nack) {
-            (Some(types::INTEREST), nack) => {
-                counters.in_interests += 1;
-                // The reason is the same whether the Interest was decoded or not.
-                if nack.is_none() {
-                    refused = self.core.check_unread(packet.face, bytes, &self.core.long_names.total());
-                }
-            }
-            (Some(types::DATA), None) => counters.in_data += 1,
-            _ => return DropReason::Malformed,
-        }
-        if !self.core.faces.exists(packet.face) {
-            return DropReason::UnknownFace;
-        }
-        refused.err().unwrap_or(DropReason::Malformed)
-    }
-
-    /// Handles due timers, and a bounded part of the work that new next hops and lost faces require.
-    pub fn advance(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
-        self.do_due_work(now, true, out);
-    }
-
-    /// See [`begin_burst`](Self::begin_burst) for `prefetches_timers`.
-    fn do_due_work(&mut self, now: Timestamp, prefetches_timers: bool, out: &mut Vec<Outgoing>) {
-        self.core.now = now;
-        self.core.long_names.grow(now);
-        self.fire_timers(now, prefetches_timers, out);
-        if !self.core.learning.is_idle() {
-            self.core.send_overdue_data(now, out);
-        }
-        if self.core.tier_reads.is_some() {
-            self.poll_tier(now, out);
-        }
-        if !self.core.lost_upstreams.is_idle() {
-            self.retry_lost(now, out);
-        }
-        self.continue_new_nexthops(now, out);
     }
 
     /// Returns the latest time for the next call of [`advance`](Self::advance); `None` if nothing waits for it.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        if !self.core.new_nexthops.is_idle() || !self.core.lost_upstreams.is_idle() {
-            return Some(self.core.now);
+        let state = &self.state;
+        if !state.new_nexthops.is_idle() || !state.lost_upstreams.is_idle() {
+            return Some(state.emitter.now());
         }
-        let timer = self.core.timers.next_deadline();
-        let tier = self.core.pcct.content.second_tier.as_ref().and_then(|tier| tier.next_deadline());
-        timer.into_iter().chain(self.core.learning.next_deadline()).chain(tier).min()
+        let tier = state.pcct.content.second_tier.as_ref().and_then(|tier| tier.next_deadline());
+        state.timers.next_deadline().into_iter().chain(state.learning.next_deadline()).chain(tier).min()
+    }
+
+    /// Returns whether nothing is pending. Then the engine holds no packet except cached Data.
+    pub fn is_idle(&self) -> bool {
+        let waits_for_tier = self.state.tier_reads.as_ref().is_some_and(|reads| reads.len() > 0);
+        self.state.pcct.pit_len() == 0 && self.state.learning.is_idle() && !waits_for_tier
     }
 
     /// Must be called before the worker's thread sleeps for long, so that the FIB writer does not wait for it.

@@ -1,12 +1,14 @@
 //! Entries by key: lookup, insertion, removal.
 
+use namehop_hash::PrefixHashes;
 use namehop_wire::lp::PitToken;
+use namehop_wire::tlv::types;
 
 use super::blocks::Block;
 use super::entry::{Entry, EntryFlags, NONE, SHORT_KEY_BYTES};
 use super::record::InRecord;
-use super::token::TokenForm;
-use super::{MAX_HINTS, Pcct};
+use super::{MAX_HINTS, Pcct, PitRef};
+use crate::pit_token::Named;
 
 /// The key of an entry.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +24,18 @@ pub(crate) struct Key<'a> {
     pub(crate) delegation: &'a [u8],
     /// Low half of the hash of `delegation`; 0 if it is empty.
     pub(crate) delegation_hash: u32,
+}
+
+impl<'a> Key<'a> {
+    /// Returns the key of a name and a delegation with its hash. `hashes` must be the prefix hashes of the name.
+    #[inline(always)]
+    pub(crate) fn new(name: &'a [u8], hashes: &PrefixHashes, delegation: &'a [u8], delegation_hash: u32) -> Self {
+        let depth = hashes.depth();
+        // Component types are in their shortest form, so the first byte of the component is its type or above 252.
+        let names_digest =
+            depth > 0 && u32::from(name[hashes.value_bytes(depth - 1)]) == types::IMPLICIT_SHA256_DIGEST_COMPONENT;
+        Key { name, name_hash: hashes.full(), depth, names_digest, delegation, delegation_hash }
+    }
 }
 
 /// The reason why no entry was inserted.
@@ -73,16 +87,23 @@ impl Pcct {
         self.entries.len()
     }
 
-    /// Returns the layout of tokens for this table's PIT slots.
-    pub(crate) fn token_form(&self, worker: u8) -> TokenForm {
-        TokenForm::new(worker, self.entries.capacity(), self.slots.capacity())
+    /// Returns the PIT token of a PIT slot.
+    #[inline(always)]
+    pub(crate) fn token(&self, pit: PitRef) -> PitToken {
+        self.token_form.encode(pit.entry, pit.slot, self.entry(pit.entry).generation)
+    }
+
+    /// Returns what a PIT token refers to, if it has the form of this table's tokens.
+    #[inline(always)]
+    pub(crate) fn decode_token(&self, token: &PitToken) -> Option<Named> {
+        self.token_form.decode(token)
     }
 
     /// Returns the entry that a PIT token refers to, if it is in use and its generation matches.
-    pub(crate) fn entry_by_token(&self, form: &TokenForm, token: &PitToken) -> Option<u32> {
-        let named = form.decode(token).filter(|named| named.entry < self.touched)?;
+    pub(crate) fn entry_by_token(&self, token: &PitToken) -> Option<u32> {
+        let named = self.decode_token(token).filter(|named| named.entry < self.touched)?;
         let entry = self.entry(named.entry);
-        (entry.in_use() && form.agrees(&named, entry.generation)).then_some(named.entry)
+        (entry.in_use() && self.token_form.agrees(&named, entry.generation)).then_some(named.entry)
     }
 
     fn allocate_entry(&mut self) -> Option<u32> {

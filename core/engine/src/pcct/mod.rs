@@ -16,7 +16,7 @@
 //! | `blocks` | memory for Data, long names, copies of Interests |
 //! | `memory` | the memory that full tables use |
 //! | `pit_queue`, `shares` | the order in which PIT slots are evicted |
-//! | `token`, `check` | PIT tokens, self-check |
+//! | `check` | self-check |
 //!
 //! Nothing here sends packets or knows more of a face than its id. Assumes that names are valid Name VALUEs with at
 //! most 64 components.
@@ -41,7 +41,6 @@ mod records;
 mod second_tier;
 mod shares;
 mod slots;
-pub(crate) mod token;
 
 use std::sync::Arc;
 
@@ -58,6 +57,7 @@ use record::{InRecord, RecordBlock, TokenBlock, UpstreamRecord};
 use shares::Shares;
 
 use crate::dispatch::NameDispatch;
+use crate::pit_token::TokenForm;
 
 pub(crate) use chain::NoRoom;
 pub(crate) use records::{Arrival, Downstream, short_downstream};
@@ -82,6 +82,8 @@ pub(crate) struct PcctConfig {
     pub(crate) content: ContentConfig,
     /// The key for hashing names.
     pub(crate) key: HashKey,
+    /// Number of the worker: the first byte of its PIT tokens.
+    pub(crate) worker: u8,
 }
 
 /// The PIT-CS composite table.
@@ -110,6 +112,8 @@ pub(crate) struct Pcct {
     /// Names of the Data that these slots request.
     digest_names: DigestNames,
     key: HashKey,
+    /// The layout of tokens for the PIT slots.
+    token_form: TokenForm,
     /// The sum of both numbers: pending Interests that Data of another name may satisfy.
     pending_unusual: u32,
     /// Counts pending Interests that Data of other workers may satisfy; `None` if there is only one worker.

@@ -322,7 +322,7 @@ mod tests {
             serve: false,
         };
         let key = namehop_hash::HashKey::new(1, 2);
-        Pcct::new(&PcctConfig { pit_capacity, memory_bytes: 1 << 16, content, key }).expect("memory")
+        Pcct::new(&PcctConfig { pit_capacity, memory_bytes: 1 << 16, content, key, worker: 0 }).expect("memory")
     }
 
     /// Opens a PIT slot as the pipelines do for an Interest.

@@ -123,6 +123,11 @@ impl UpstreamRecord {
         self.last_renewed.plus_ms(u64::from(self.lifetime_ms))
     }
 
+    /// Returns whether this upstream is expected to answer.
+    pub(crate) fn is_pending(&self, now: Timestamp) -> bool {
+        self.nacked().is_none() && self.expiry() > now
+    }
+
     pub(crate) fn nacked(&self) -> Option<NackReason> {
         (self.nack != NOT_NACKED).then_some(NackReason(u64::from(self.nack)))
     }

@@ -17,6 +17,7 @@ use super::record::InRecord;
 use super::shares::Shares;
 use super::{Pcct, PcctConfig, PitRef, extension_capacity};
 use crate::dispatch::NameDispatch;
+use crate::pit_token::TokenForm;
 
 /// Entries beyond one for each PIT slot and each Data: for entries made while others are about to be freed.
 pub(super) const SPARE_ENTRIES: usize = 64;
@@ -35,10 +36,13 @@ impl Pcct {
         let reserved =
             pit_capacity + config.content.capacity_packets.max(config.content.reserved_packets) + SPARE_ENTRIES;
         let extensions = count(extension_capacity(pit_capacity))?;
+        let entries = Arena::with_reserve(count(reserved)?, count(entry_limit)?, pages)?;
+        let slots = Arena::new(count(pit_capacity)?, pages)?;
         Ok(Pcct {
+            token_form: TokenForm::new(config.worker, entries.capacity(), slots.capacity()),
             table: BucketTable::new(entry_limit, pages)?,
-            entries: Arena::with_reserve(count(reserved)?, count(entry_limit)?, pages)?,
-            slots: Arena::new(count(pit_capacity)?, pages)?,
+            entries,
+            slots,
             in_blocks: Arena::new(extensions, pages)?,
             out_blocks: Arena::new(extensions, pages)?,
             tokens: Arena::new(count(pit_capacity)?, pages)?,

@@ -2,17 +2,14 @@
 
 use arrayvec::ArrayVec;
 use namehop_hash::PrefixHashes;
-use namehop_packet::{
-    DropReason, FaceId, FaceInfo, FaceScope, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp,
-};
+use namehop_packet::{DropReason, FaceId, FaceInfo, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp};
 use namehop_wire::MAX_PACKET_SIZE;
 
-use crate::engine::config::UnsolicitedPolicy;
-use crate::engine::core::{Core, names_digest};
 use crate::pcct::PitRef;
 use crate::pcct::content::DIGEST_BYTES;
 use crate::pcct::insertion::{NewData, Stored};
 use crate::pcct::keys::{Key, NoEntry};
+use crate::state::ForwardingState;
 use crate::trace::TraceStep;
 
 /// The parts of an arriving Data packet that the Content Store needs.
@@ -28,7 +25,7 @@ pub(super) struct Admission<'a> {
     pub(super) is_from_tier: bool,
 }
 
-impl Core {
+impl ForwardingState {
     /// Content Store hit pipeline (NFD developer's guide, section 4.2.3): answers with the cached Data of an entry.
     /// `pending` is the PIT slot of the Interest, if there is one without downstreams: it ends.
     pub(super) fn content_store_hit(
@@ -41,7 +38,7 @@ impl Core {
         out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
         self.pcct.note_data_used(entry);
-        let copy = self.pool.copy_of(self.pcct.data(entry));
+        let copy = self.emitter.copy_of(self.pcct.data(entry));
         let fresh_until = self.pcct.entry(entry).fresh_until;
         self.answer_from_store(now, (copy, fresh_until), pending, ingress, fields, out)
     }
@@ -58,22 +55,21 @@ impl Core {
         fields: &LinkFields,
         out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
-        self.counters.cs_hits += 1;
+        self.emitter.counters.cs_hits += 1;
         match pending {
             Some(pit) => {
                 // The cached Data stops looping Interests for as long as it may answer them.
-                let forgotten = now.plus_ms(self.dead_nonce_lifetime_ms);
-                let answers_long = fresh_until >= forgotten;
+                let keeps_nonces = self.dead_nonces.outlast_until(fresh_until, now);
                 let slot = self.pcct.slot_mut(pit);
                 // A slot that its strategy kept for late Data also stands for an earlier Interest.
-                self.counters.satisfied_interests += u64::from(slot.is_satisfied());
-                slot.set_satisfied(slot.selectors().must_be_fresh && !answers_long);
+                self.emitter.counters.satisfied_interests += u64::from(slot.is_satisfied());
+                slot.set_satisfied(slot.selectors().must_be_fresh && keeps_nonces);
                 self.end_slot(now, pit);
             }
-            None => self.counters.satisfied_interests += 1,
+            None => self.emitter.counters.satisfied_interests += 1,
         }
         let buffer = copy.ok_or(DropReason::NoBuffer)?;
-        self.transmit(ingress.id, PacketKind::Data, buffer, out, || LinkFields {
+        self.emitter.transmit(ingress.id, PacketKind::Data, buffer, out, || LinkFields {
             pit_token: fields.pit_token,
             congestion_mark: fields.congestion_mark,
             incoming_face_id: Some(FaceId::CONTENT_STORE),
@@ -83,21 +79,11 @@ impl Core {
         Ok(())
     }
 
-    /// Returns whether the policy for unsolicited Data admits it.
-    pub(super) fn admits_unsolicited(&self, ingress: &FaceInfo) -> bool {
-        match self.unsolicited {
-            UnsolicitedPolicy::DropAll => false,
-            UnsolicitedPolicy::AdmitLocal => ingress.scope == FaceScope::Local,
-            UnsolicitedPolicy::AdmitNetwork => ingress.scope == FaceScope::NonLocal,
-            UnsolicitedPolicy::AdmitAll => true,
-        }
-    }
-
     /// Caches Data under the delegation of `partition`, an entry that it satisfies, or under none. `exact` is any entry
     /// with the name of the Data. If the Interest requested exactly this name, its own entry holds the Data.
     pub(super) fn admit(&mut self, now: Timestamp, data: &Admission<'_>, partition: Option<u32>, exact: Option<u32>) {
         if !self.pcct.content.admits() {
-            self.tracing.note(|| TraceStep::NotCached);
+            self.emitter.note(|| TraceStep::NotCached);
             return;
         }
         let known = match exact {
@@ -133,8 +119,8 @@ impl Core {
                 stored
             }
         };
-        self.tracing.note(|| if stored == Stored::Yes { TraceStep::Cached } else { TraceStep::NotCached });
-        self.counters.note_stored(stored);
+        self.emitter.note(|| if stored == Stored::Yes { TraceStep::Cached } else { TraceStep::NotCached });
+        self.emitter.counters.note_stored(stored);
     }
 
     /// Inserts an entry for Data that does not go into the entry of an Interest.
@@ -152,14 +138,8 @@ impl Core {
             Some(entry) => self.pcct.delegation(entry).iter().copied().collect(),
             None => ArrayVec::new(),
         };
-        let key = Key {
-            name: data.name,
-            name_hash: hashes.full(),
-            depth: hashes.depth(),
-            names_digest: names_digest(data.name, hashes),
-            delegation: &delegation,
-            delegation_hash: partition.map_or(0, |entry| self.pcct.entry(entry).delegation_hash),
-        };
+        let delegation_hash = partition.map_or(0, |entry| self.pcct.entry(entry).delegation_hash);
+        let key = Key::new(data.name, hashes, &delegation, delegation_hash);
         self.pcct.insert(&key, exact)
     }
 }

@@ -13,23 +13,20 @@ use namehop_wire::data::implicit_digest;
 use namehop_wire::tlv::types;
 
 use super::content_store::Admission;
-use super::outgoing_data::DataSource;
+use super::context::{AtHand, Context, DataAtHand};
+use crate::burst::Prepared;
 use crate::engine::Engine;
-use crate::engine::context::{AtHand, Context, DataAtHand};
-use crate::engine::core::Core;
-use crate::engine::route::Route;
 use crate::pcct::PitRef;
 use crate::pcct::content::DIGEST_BYTES;
-use crate::schedule::Prepared;
 use crate::scope::NameScope;
+use crate::state::ForwardingState;
+use crate::state::emitter::DataSource;
+use crate::state::route::Route;
 use crate::strategy::Trigger;
 use crate::trace::{TraceStep, TraceSubject};
 
 /// Maximum length of a name followed by an implicit digest: TYPE, LENGTH and the digest.
 const FULL_NAME_BYTES: usize = MAX_PACKET_SIZE + 2 + DIGEST_BYTES;
-
-/// An upper bound of the PIT entries that are opened while one is pending.
-const MOST_SERIALS: i32 = 1 << 30;
 
 impl Engine {
     /// Incoming Data pipeline (guide, section 4.3.1). The error is the reason why the Data was dropped.
@@ -40,16 +37,16 @@ impl Engine {
         prepared: Prepared<'_>,
         out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
-        let Engine { fib, core, hashes: pending_hashes, delegation_hashes, .. } = self;
-        core.counters.in_data += 1;
+        let Engine { fib, state, hashes: pending_hashes, delegation_hashes, .. } = self;
+        state.emitter.counters.in_data += 1;
         let layout = &prepared.parsed.data;
         let name_ref = layout.name.of_packet(packet.buffer.bytes());
         let name = name_ref.value();
-        core.trace_if_on(now, TraceSubject::Data, packet.face, name_ref, || TraceStep::Data {
+        state.emitter.trace_if_on(now, TraceSubject::Data, packet.face, name_ref, || TraceStep::Data {
             freshness_ms: layout.freshness_ms,
             no_cache: packet.fields.no_cache,
         });
-        let Some(ingress) = core.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
+        let Some(ingress) = state.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
 
         // Guide, section 4.3.1: `/localhost` is for processes on this host.
         let is_localhost = NameScope::of(name) == NameScope::Localhost;
@@ -59,85 +56,86 @@ impl Engine {
 
         // NDNLPv2, "PIT token": if it leads to an entry with this name, the exact name need not be looked up, and in
         // the usual case nothing else either.
-        let by_token = core.pcct.entry_by_token(&core.token_form, &packet.fields.pit_token);
-        let known = by_token.filter(|&entry| core.pcct.name(entry) == name);
+        let by_token = state.pcct.entry_by_token(&packet.fields.pit_token);
+        let known = by_token.filter(|&entry| state.pcct.name(entry) == name);
         // The name of a known entry was admitted with its Interest.
         if known.is_none() {
-            core.admit_name(ingress.id, name_ref)?;
-            if core.is_misdirected(&packet) {
-                core.counters.in_data -= 1;
-                core.put_aside(packet);
+            state.limits.admit_name(ingress.id, name_ref)?;
+            if state.other_workers.is_misdirected(&packet) {
+                state.emitter.counters.in_data -= 1;
+                state.emitter.note(|| TraceStep::OtherWorker);
+                state.other_workers.put_aside(packet);
                 return Ok(());
             }
         }
         let hashes = match known {
-            Some(_) if !core.pcct.asks_for_prefixes(now) => None,
-            _ => Some(prepared.into_hashes(&core.key, name_ref)?),
+            Some(_) if !state.pcct.asks_for_prefixes(now) => None,
+            _ => Some(prepared.into_hashes(&state.key, name_ref)?),
         };
 
         // Packet format specification, "Interest matching": all Interests that this Data satisfies. The digest is
         // computed only if a pending Interest requests this name by digest.
-        let mut matches = std::mem::take(&mut core.matches);
+        let mut matches = std::mem::take(&mut state.scratch.matches);
         matches.clear();
-        let exact = core.pcct.find_satisfied(name, hashes, known, &mut matches);
+        let exact = state.pcct.find_satisfied(name, hashes, known, &mut matches);
         let mut digest = None;
-        if hashes.is_some_and(|hashes| core.pcct.asks_for_digest(hashes)) {
-            core.counters.digests += 1;
-            digest = Some(core.match_full_name(packet.buffer.bytes(), name, &mut matches));
+        if hashes.is_some_and(|hashes| state.pcct.asks_for_digest(hashes)) {
+            state.emitter.counters.digests += 1;
+            digest = Some(state.match_full_name(packet.buffer.bytes(), name, &mut matches));
         }
         let freshness_ms = layout.freshness_ms;
         let digest = digest.as_ref();
         let admission =
             Admission { packet: packet.buffer.bytes(), name, freshness_ms, hashes, digest, is_from_tier: false };
 
-        // Data from a non-local face satisfies only Interests that were sent to that face. Otherwise any peer that
-        // guesses a name could answer it. A PIT token proves nothing, because it can be guessed.
+        // Data from a non-local face satisfies only Interests that were sent to that face.
         let mut unsolicited = DropReason::UnsolicitedData;
-        if ingress.scope == FaceScope::NonLocal && !core.accept_unasked_data && !matches.is_empty() {
+        if state.rules.requires_out_record(&ingress) && !matches.is_empty() {
             unsolicited = DropReason::UnaskedData;
-            core.keep_asked(&mut matches, ingress.id);
+            state.keep_asked(&mut matches, ingress.id);
         }
 
-        core.tracing.note(|| TraceStep::Satisfies { entries: matches.len(), by_token: known.is_some() });
+        state.emitter.note(|| TraceStep::Satisfies { entries: matches.len(), by_token: known.is_some() });
         if matches.is_empty() {
-            core.matches = matches;
-            core.data_unsolicited(now, &ingress, (&admission, exact), packet.fields.no_cache);
+            state.scratch.matches = matches;
+            state.data_unsolicited(now, &ingress, (&admission, exact), packet.fields.no_cache);
             return Err(unsolicited);
         }
 
         // A request by prefix or digest is recorded for the policy now that the Data's name is known. A request by that
         // name was recorded with the Interest.
         if let Some(hashes) = hashes
-            && !core.pcct.ask_by_name(&matches)
+            && !state.pcct.ask_by_name(&matches)
         {
-            core.pcct.note_request(hashes.full());
+            state.pcct.note_request(hashes.full());
         }
 
         // Content Store insert, unless the producer forbids it (NDNLPv2, "Local cache policy").
         if !packet.fields.no_cache {
-            let partition = core.partition_of(&matches, by_token, ingress.id);
-            core.admit(now, &admission, Some(partition), exact);
+            let partition = state.partition_of(&matches, by_token, ingress.id);
+            state.admit(now, &admission, Some(partition), exact);
         }
 
         // Satisfy the PIT entries.
         let arrival = Satisfying { now, freshness_ms, ingress: ingress.id };
         let LinkFields { congestion_mark, stamp, .. } = packet.fields;
         let source = DataSource { face: ingress.id, congestion_mark, stamp, is_localhost };
-        let route_of =
-            |core: &Core, pit| Route::of_pending(fib, &core.key, &core.pcct, pit, pending_hashes, delegation_hashes);
+        let route_of = |state: &ForwardingState, pit| {
+            Route::of_pending(fib, &state.key, &state.pcct, pit, pending_hashes, delegation_hashes)
+        };
         match matches[..] {
             // The usual case: no strategy has to be notified.
-            [only] if core.has_default_data_strategy(only) => {
-                core.satisfy_by_default(&arrival, only, &source, packet.buffer, out)
+            [only] if state.has_default_data_strategy(only) => {
+                state.satisfy_by_default(&arrival, only, &source, packet.buffer, out)
             }
             _ => {
                 let announcement = packet.fields.announcement;
                 let buffer = Some(packet.buffer);
                 let mut data = DataAtHand { source, buffer, announcement, pass_announcement: false };
-                core.satisfy(&arrival, &matches, route_of, &mut data, out);
+                state.satisfy(&arrival, &matches, route_of, &mut data, out);
             }
         }
-        core.matches = matches;
+        state.scratch.matches = matches;
         Ok(())
     }
 }
@@ -149,7 +147,7 @@ struct Satisfying {
     ingress: FaceId,
 }
 
-impl Core {
+impl ForwardingState {
     /// Data unsolicited pipeline (guide, section 4.3.2): such Data is never forwarded, and is cached only if the policy
     /// admits it and the producer does not forbid it. `exact` is any entry with its name.
     #[cold]
@@ -160,7 +158,7 @@ impl Core {
         (admission, exact): (&Admission<'_>, Option<u32>),
         no_cache: bool,
     ) {
-        if self.admits_unsolicited(ingress) && !no_cache {
+        if self.rules.admits_unsolicited(ingress) && !no_cache {
             self.admit(now, admission, None, exact);
         }
     }
@@ -218,20 +216,7 @@ impl Core {
     fn has_default_data_strategy(&self, pit: PitRef) -> bool {
         let slot = self.pcct.slot(pit);
         // A PIT entry from before the last change of strategies does not reflect its current strategy.
-        !slot.is_measured() && slot.serial.wrapping_sub(self.strategies_since) as i32 >= 0
-    }
-
-    /// Records from which PIT entry on the current strategies apply.
-    pub(crate) fn note_strategies(&mut self, version: u64) {
-        if version != self.strategies_version {
-            self.strategies_version = version;
-            self.strategies_since = self.pcct.last_serial().wrapping_add(1);
-        }
-        // Serial numbers wrap. No PIT entry this old is still pending.
-        let last = self.pcct.last_serial();
-        if last.wrapping_sub(self.strategies_since) as i32 > MOST_SERIALS {
-            self.strategies_since = last.wrapping_sub(MOST_SERIALS as u32);
-        }
+        !slot.is_measured() && self.strategies.covers(slot.serial)
     }
 
     /// One match, and no strategy to notify: sends the Data to the downstreams.
@@ -245,9 +230,9 @@ impl Core {
     ) {
         self.answer_and_forget(arrival.now, pit, source, buffer, out);
         // Does what `mark_satisfied` and `end_slot` do, in one step.
-        self.counters.satisfied_interests += 1;
+        self.emitter.counters.satisfied_interests += 1;
         if self.has_to_keep_nonces(arrival, pit) {
-            self.insert_dead_nonces(arrival.now, pit);
+            self.dead_nonces.insert_all_sent(&self.pcct, pit, arrival.now);
         }
         self.pcct.close_slot(pit);
     }
@@ -257,7 +242,7 @@ impl Core {
         &mut self,
         arrival: &Satisfying,
         matches: &[PitRef],
-        mut route_of: impl FnMut(&Core, PitRef) -> Route<'a>,
+        mut route_of: impl FnMut(&ForwardingState, PitRef) -> Route<'a>,
         data: &mut DataAtHand,
         out: &mut Vec<Outgoing>,
     ) {
@@ -283,9 +268,9 @@ impl Core {
         self.pcct.slot_mut(pit).expiry = now;
         let at_hand = AtHand::Data(data);
         let mut context =
-            Context { core: self, out, route, now, pit, ingress, nack_mark: 0, at_hand, has_barred: Cell::new(false) };
+            Context { state: self, out, route, now, pit, ingress, nack_mark: 0, at_hand, has_barred: Cell::new(false) };
         context.dispatch(Trigger::AfterReceiveData);
-        context.core.mark_satisfied(arrival, pit);
+        context.state.mark_satisfied(arrival, pit);
         context.settle();
     }
 
@@ -294,12 +279,12 @@ impl Core {
         &mut self,
         arrival: &Satisfying,
         matches: &[PitRef],
-        mut route_of: impl FnMut(&Core, PitRef) -> Route<'a>,
+        mut route_of: impl FnMut(&ForwardingState, PitRef) -> Route<'a>,
         data: &mut DataAtHand,
         out: &mut Vec<Outgoing>,
     ) {
         let Satisfying { now, ingress, .. } = *arrival;
-        let mut downstreams = std::mem::take(&mut self.downstreams);
+        let mut downstreams = std::mem::take(&mut self.scratch.downstreams);
         downstreams.clear();
         let mut out_of_scope = 0;
         for &pit in matches {
@@ -307,7 +292,7 @@ impl Core {
             self.pcct.slot_mut(pit).expiry = now;
             let at_hand = AtHand::Data(data);
             let mut context = Context {
-                core: self,
+                state: self,
                 out,
                 route,
                 now,
@@ -318,23 +303,23 @@ impl Core {
                 has_barred: Cell::new(false),
             };
             context.dispatch(Trigger::BeforeSatisfyInterest);
-            out_of_scope += context.core.take_downstreams(now, pit, &source, &mut downstreams);
-            context.core.mark_satisfied(arrival, pit);
+            out_of_scope += context.state.take_downstreams(now, pit, &source, &mut downstreams);
+            context.state.mark_satisfied(arrival, pit);
             context.settle();
         }
         self.count_undelivered(&data.source, &downstreams, out_of_scope);
         if let Some(buffer) = data.buffer.take() {
             super::outgoing_data::merge(&mut downstreams);
             let announcement = data.announcement.as_ref().filter(|_| data.pass_announcement);
-            self.send_data(buffer, &data.source, &downstreams, announcement, out);
+            self.emitter.send_data(buffer, &data.source, &downstreams, announcement, out);
         }
-        self.downstreams = downstreams;
+        self.scratch.downstreams = downstreams;
     }
 
     /// Returns whether the nonces must be kept: an Interest may still be looping, and only fresh cached Data would stop
     /// one with MustBeFresh.
     fn has_to_keep_nonces(&self, arrival: &Satisfying, pit: PitRef) -> bool {
-        self.pcct.slot(pit).selectors().must_be_fresh && arrival.freshness_ms < self.dead_nonce_lifetime_ms
+        self.pcct.slot(pit).selectors().must_be_fresh && self.dead_nonces.outlast(arrival.freshness_ms)
     }
 
     /// Marks a PIT entry as satisfied and removes its downstreams. If its strategy prolongs it, the next Interest finds
@@ -346,7 +331,7 @@ impl Core {
         self.pcct.remove_in_records(pit, |_| true);
         let answered = self.pcct.out_records(pit).find(|record| record.face == arrival.ingress);
         if let Some(nonce) = answered.map(|record| record.nonce).filter(|_| keep_nonces) {
-            self.insert_dead_nonce(arrival.now, self.pcct.entry(pit.entry).name_hash, nonce);
+            self.dead_nonces.insert(self.pcct.entry(pit.entry).name_hash, nonce, arrival.now);
         }
         self.pcct.remove_out_records(pit, |record| record.face == arrival.ingress);
     }

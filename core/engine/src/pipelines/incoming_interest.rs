@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use namehop_hash::{PrefixHashes, hash_with_nonce};
+use namehop_hash::PrefixHashes;
 use namehop_packet::{
     DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Outgoing, PacketBuffer, PacketKind,
     Timestamp,
@@ -14,18 +14,18 @@ use namehop_packet::{
 use namehop_wire::lp::NackReason;
 use namehop_wire::{InterestLayout, InterestRewrite};
 
+use super::context::{AtHand, Carrier, Context, InterestAtHand};
 use super::received_interest::Received;
 use super::second_tier::FoundInTier;
-use crate::engine::context::{AtHand, Carrier, Context, InterestAtHand};
-use crate::engine::core::Core;
-use crate::engine::route::{Route, choose_delegation};
-use crate::engine::{Engine, Fib};
+use crate::burst::Prepared;
+use crate::engine::Engine;
 use crate::pcct::content::Query;
 use crate::pcct::keys::Found;
-use crate::pcct::record::PendingHopLimit;
 use crate::pcct::{Arrival, NoRoom, PitRef};
-use crate::schedule::Prepared;
 use crate::scope::{InterestLimits, NameScope};
+use crate::state::ForwardingState;
+use crate::state::interest_form::{kept_lifetime, rewritten};
+use crate::state::route::{Fib, Route, choose_delegation};
 use crate::strategy::Trigger;
 use crate::strategy::upstreams::answer_no_route;
 use crate::trace::{TraceStep, TraceSubject};
@@ -51,24 +51,24 @@ impl Engine {
         found_in_tier: Option<&FoundInTier<'_>>,
         out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
-        let Engine { fib, core, delegation_hashes, .. } = self;
-        core.counters.in_interests += u64::from(!HAS_WAITED);
+        let Engine { fib, state, delegation_hashes, .. } = self;
+        state.emitter.counters.in_interests += u64::from(!HAS_WAITED);
         let (layout, fib_guess) = (&prepared.parsed.interest, prepared.fib_guess);
         let name = layout.name.of_packet(packet.buffer.bytes());
-        core.trace_if_on(now, TraceSubject::Interest, packet.face, name, || TraceStep::Interest {
+        state.emitter.trace_if_on(now, TraceSubject::Interest, packet.face, name, || TraceStep::Interest {
             can_be_prefix: layout.can_be_prefix,
             must_be_fresh: layout.must_be_fresh,
             nonce: layout.nonce(),
             hop_limit: layout.hop_limit(),
             lifetime_ms: layout.lifetime_ms,
         });
-        let Some(ingress) = core.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
+        let Some(ingress) = state.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
 
         // This router's limits on the length of names and on the rate of long names.
         if !HAS_WAITED {
-            core.admit_name(ingress.id, name)?;
+            state.limits.admit_name(ingress.id, name)?;
         }
-        let hashes = prepared.into_hashes(&core.key, name)?;
+        let hashes = prepared.into_hashes(&state.key, name)?;
 
         // Spec, "HopLimit": an Interest with 0 should not have been sent.
         if layout.hop_limit() == Some(0) {
@@ -85,8 +85,8 @@ impl Engine {
         let (buffer, fields) = (packet.buffer, &packet.fields);
 
         // Spec, "Nonce": a forwarder adds a missing one.
-        let nonce = layout.nonce().unwrap_or_else(|| core.random() as u32);
-        let hop_limit = core.pending_hop_limit(layout);
+        let nonce = layout.nonce().unwrap_or_else(|| state.random() as u32);
+        let hop_limit = state.rules.hop_limit_of(layout);
         let mut interest = Received {
             ingress,
             fields,
@@ -103,15 +103,15 @@ impl Engine {
 
         // Guide, section 3.5, "Dead Nonce List": an Interest is looping if this router has forwarded it and its PIT
         // entry has ended.
-        if core.dead_nonces.contains(hash_with_nonce(hashes.full(), nonce), now) {
-            return core.interest_loop(interest, DropReason::DeadNonce, out);
+        if state.dead_nonces.contains(hashes.full(), nonce, now) {
+            return state.interest_loop(interest, DropReason::DeadNonce, out);
         }
 
         // Spec, "Nonce", "HopLimit", "ForwardingHint": the forwarded packet may differ from the received one, and one
         // of several delegations is chosen. Interests with different choices are kept apart.
         let changed_layout;
         if interest.must_be_changed()
-            && let Some((changed, its_layout)) = core.changed(&interest)?
+            && let Some((changed, its_layout)) = state.changed(&interest)?
         {
             interest.original = Some(std::mem::replace(&mut interest.buffer, changed));
             changed_layout = its_layout;
@@ -119,25 +119,25 @@ impl Engine {
         }
         if interest.layout.has_forwarding_hint() {
             interest.delegation =
-                choose_delegation(fib, &core.key, interest.layout, &interest.buffer, delegation_hashes);
-            core.trace_delegation(&interest);
+                choose_delegation(fib, &state.key, interest.layout, &interest.buffer, delegation_hashes);
+            state.trace_delegation(&interest);
         }
 
         // Guide, section 3.4, "PIT": look up a pending Interest with this name, delegation and selectors.
         let query = Query { key: &interest.key(), hashes, selectors: interest.selectors() };
-        let found = core.pcct.look_up(query.key);
-        let pending = found.exact().and_then(|entry| core.pcct.find_slot(entry, query.selectors));
+        let found = state.pcct.look_up(query.key);
+        let pending = found.exact().and_then(|entry| state.pcct.find_slot(entry, query.selectors));
         let looked_up = LookedUp { found, pending };
-        core.tracing.note(|| match pending {
-            Some(pit) => TraceStep::Pending { downstreams: core.pcct.in_count(pit) },
+        state.emitter.note(|| match pending {
+            Some(pit) => TraceStep::Pending { downstreams: state.pcct.in_count(pit) },
             None => TraceStep::NotPending,
         });
 
         // Spec, "Nonce": an Interest that is still pending here is looping.
         if let Some(pit) = pending {
-            core.forget_removed_faces(pit);
-            if core.is_duplicate(pit, nonce, &ingress) {
-                return core.interest_loop(interest, DropReason::DuplicateNonce, out);
+            state.forget_removed_faces(pit);
+            if state.is_duplicate(pit, nonce, &ingress) {
+                return state.interest_loop(interest, DropReason::DuplicateNonce, out);
             }
         }
 
@@ -145,17 +145,17 @@ impl Engine {
         // match. A policy that counts requests identifies Data by its own name. If the Interest may have another name,
         // the request is recorded once the Data is known.
         if !HAS_WAITED && query.asks_by_name() {
-            core.pcct.note_request(hashes.full());
+            state.pcct.note_request(hashes.full());
         }
-        let is_aggregated = pending.is_some_and(|pit| core.pcct.in_count(pit) > 0);
-        core.counters.aggregated_interests += u64::from(is_aggregated);
-        if !is_aggregated && core.pcct.content.serve {
-            if let Some(cached) = core.pcct.find_data(&query, found.exact(), now) {
-                core.tracing.note(|| TraceStep::CacheHit);
+        let is_aggregated = pending.is_some_and(|pit| state.pcct.in_count(pit) > 0);
+        state.emitter.counters.aggregated_interests += u64::from(is_aggregated);
+        if !is_aggregated && state.pcct.content.serve {
+            if let Some(cached) = state.pcct.find_data(&query, found.exact(), now) {
+                state.emitter.note(|| TraceStep::CacheHit);
                 if !query.asks_by_name() {
-                    core.pcct.note_request(core.pcct.entry(cached).name_hash);
+                    state.pcct.note_request(state.pcct.entry(cached).name_hash);
                 }
-                return core.content_store_hit(now, cached, pending, &ingress, fields, out);
+                return state.content_store_hit(now, cached, pending, &ingress, fields, out);
             }
             // The second tier may be a disk; only this Interest waits for it.
             if HAS_WAITED
@@ -163,27 +163,27 @@ impl Engine {
                 && interest.delegation.is_none()
             {
                 let wanted = (found_in_tier, interest.name().value(), interest.layout.must_be_fresh);
-                if let Some(answered) = core.answer_from_tier(now, wanted, pending, (&ingress, fields), out) {
+                if let Some(answered) = state.answer_from_tier(now, wanted, pending, (&ingress, fields), out) {
                     return answered;
                 }
             }
             if !HAS_WAITED
-                && core.tier_reads.is_some()
+                && state.tier_reads.is_some()
                 && interest.delegation.is_none()
                 && let Some(read) =
-                    core.start_tier_read(now, (packet.face, hashes.full(), interest.layout.must_be_fresh))
+                    state.start_tier_read(now, (packet.face, hashes.full(), interest.layout.must_be_fresh))
             {
                 let buffer = interest.original.unwrap_or(interest.buffer);
-                return core.wait_for_tier(read, Incoming { face: packet.face, buffer, fields: packet.fields });
+                return state.wait_for_tier(read, Incoming { face: packet.face, buffer, fields: packet.fields });
             }
-            core.tracing.note(|| TraceStep::CacheMiss);
-            core.counters.cs_misses += 1;
+            state.emitter.note(|| TraceStep::CacheMiss);
+            state.emitter.counters.cs_misses += 1;
         }
-        core.content_store_miss(now, fib, interest, looked_up, delegation_hashes, out)
+        state.content_store_miss(now, fib, interest, looked_up, delegation_hashes, out)
     }
 }
 
-impl Core {
+impl ForwardingState {
     /// Interest loop pipeline (guide, section 4.2.2): sends a Nack to the downstream. Returns `reason` as the error.
     #[cold]
     fn interest_loop(
@@ -226,15 +226,15 @@ impl Core {
         // In-record: insert or renew. The PIT entry ends with its last in-record.
         let lookup = (interest.name(), interest.hashes, interest.fib_guess);
         let route = Route::find(fib, &self.key, lookup, interest.delegation_name(), delegation_hashes);
-        self.tracing.note(|| {
+        self.emitter.note(|| {
             let from = interest.delegation_name().unwrap_or_else(|| interest.name());
             route.trace_step(from)
         });
-        let lifetime_ms = Self::kept_lifetime(layout.lifetime_ms);
+        let lifetime_ms = kept_lifetime(layout.lifetime_ms);
         let arrival = Arrival {
             face: ingress.id,
             nonce: interest.nonce,
-            expiry: now.plus_ms(self.pending_ms(lifetime_ms)),
+            expiry: now.plus_ms(self.limits.pending_ms(lifetime_ms)),
             lifetime_ms,
             hop_limit: interest.hop_limit,
             congestion_mark: fields.congestion_mark,
@@ -248,7 +248,7 @@ impl Core {
         }
         match renewed {
             // The entry was kept by its strategy for late Data, and is now requested again.
-            Ok(was_satisfied) => self.counters.satisfied_interests += u64::from(was_satisfied),
+            Ok(was_satisfied) => self.emitter.counters.satisfied_interests += u64::from(was_satisfied),
             Err(NoRoom) => {
                 if pending.is_none() {
                     self.pcct.close_slot(pit);
@@ -276,7 +276,7 @@ impl Core {
         };
         let at_hand = AtHand::Interest(&mut at_hand);
         let mut context = Context {
-            core: self,
+            state: self,
             out,
             route,
             now,
@@ -314,7 +314,7 @@ impl Core {
         if ingress.link_type != LinkType::PointToPoint {
             return;
         }
-        self.transmit(ingress.id, PacketKind::Nack, original.unwrap_or(buffer), out, || LinkFields {
+        self.emitter.transmit(ingress.id, PacketKind::Nack, original.unwrap_or(buffer), out, || LinkFields {
             pit_token: fields.pit_token,
             nack: Some(reason),
             congestion_mark: fields.congestion_mark,
@@ -339,16 +339,7 @@ impl Core {
     #[cold]
     fn trace_delegation(&mut self, interest: &Received<'_>) {
         if let Some(name) = interest.delegation_name() {
-            self.tracing.note(|| TraceStep::Delegation(name.to_owned()));
-        }
-    }
-
-    /// Returns the HopLimit of an arriving Interest. The default may be added to an Interest without one.
-    fn pending_hop_limit(&self, layout: &InterestLayout) -> PendingHopLimit {
-        match (layout.hop_limit(), self.default_hop_limit) {
-            (Some(received), _) => PendingHopLimit::Received(received),
-            (None, 0) => PendingHopLimit::Absent,
-            (None, added) => PendingHopLimit::Added(added),
+            self.emitter.note(|| TraceStep::Delegation(name.to_owned()));
         }
     }
 
@@ -359,7 +350,7 @@ impl Core {
         let (packet, layout) = (interest.buffer.bytes(), interest.layout);
         // A forwarding hint that has reached its region is removed.
         let hint = layout.forwarding_hint(packet);
-        let hint_reached = hint.is_some_and(|hint| hint.iter().any(|name| self.is_producer_region(name)));
+        let hint_reached = hint.is_some_and(|hint| hint.iter().any(|name| self.rules.is_producer_region(name)));
         let change = InterestRewrite {
             nonce: layout.nonce().is_none().then_some(interest.nonce),
             hop_limit: interest.hop_limit.onward().filter(|_| layout.hop_limit().is_none()),
@@ -369,7 +360,7 @@ impl Core {
         if change == InterestRewrite::default() {
             return Ok(None);
         }
-        let rewritten = self.rewritten(packet, &change)?;
+        let rewritten = rewritten(self.emitter.pool(), packet, &change)?;
         let layout = InterestLayout::decode(rewritten.bytes()).map_err(|_| DropReason::Malformed)?;
         Ok(Some((rewritten, layout)))
     }
@@ -380,8 +371,8 @@ impl Context<'_> {
     /// there is no route.
     #[cold]
     fn send_to_chosen(&mut self, number: u64, non_discovery: bool) -> Result<(), DropReason> {
-        self.core.tracing.note(|| TraceStep::Chosen { face: number });
-        let chosen = u32::try_from(number).ok().and_then(|number| self.core.faces.get(FaceId(number)));
+        self.state.emitter.note(|| TraceStep::Chosen { face: number });
+        let chosen = u32::try_from(number).ok().and_then(|number| self.state.faces.get(FaceId(number)));
         let chosen = chosen.ok_or(DropReason::NoSuchNextHop)?;
         match chosen.is_up {
             true => drop(self.outgoing_interest(chosen.id, false, non_discovery)),

@@ -12,13 +12,18 @@
 //! | `incoming_data` | incoming Data, Data unsolicited |
 //! | `outgoing_data` | outgoing Data |
 //! | `nack` | incoming Nack, outgoing Nack |
+//! | `retry`, `new_nexthop` | pending Interests that are sent again |
+//! | `context` | what a strategy sees of a PIT entry, and does with it |
 
 mod content_store;
+mod context;
 mod incoming_data;
 mod incoming_interest;
-pub(crate) mod interest_finalize;
+mod interest_finalize;
 mod nack;
-pub(crate) mod outgoing_data;
+mod new_nexthop;
+mod outgoing_data;
 mod outgoing_interest;
 mod received_interest;
+mod retry;
 mod second_tier;

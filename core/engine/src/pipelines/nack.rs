@@ -1,18 +1,18 @@
 //! The Nack processing path: incoming and outgoing Nacks (NFD developer's guide, section 4.4), and Interests that a
 //! link failed to deliver.
 
-use namehop_hash::{hash_name, hash_with_nonce};
+use namehop_hash::hash_name;
 use namehop_packet::{DropReason, FaceId, FaceInfo, Incoming, LinkFields, LinkType, Outgoing, PacketKind, Timestamp};
 use namehop_wire::Interest;
 use namehop_wire::lp::NackReason;
 
+use super::context::{AtHand, Context, InterestAtHand};
 use crate::engine::Engine;
-use crate::engine::context::{AtHand, Context, InterestAtHand};
-use crate::engine::core::Core;
-use crate::engine::interest_form::Variable;
 use crate::pcct::entry::Selectors;
 use crate::pcct::record::InRecord;
 use crate::pcct::{Downstream, PitRef};
+use crate::state::ForwardingState;
+use crate::state::interest_form::{Variable, rebuilt};
 use crate::strategy::Trigger;
 use crate::trace::{TraceStep, TraceSubject};
 
@@ -25,16 +25,16 @@ impl Engine {
         reason: NackReason,
         out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
-        let core = &mut self.core;
-        core.counters.in_nacks += 1;
+        let state = &mut self.state;
+        state.emitter.counters.in_nacks += 1;
         let sent = Interest::decode(packet.buffer.bytes());
         match &sent {
             Ok(sent) => {
-                core.trace_if_on(now, TraceSubject::Nack, packet.face, sent.name, || TraceStep::Nack(reason));
+                state.emitter.trace_if_on(now, TraceSubject::Nack, packet.face, sent.name, || TraceStep::Nack(reason));
             }
-            Err(_) => core.end_trace_if_on(),
+            Err(_) => state.emitter.end_trace_if_on(),
         }
-        let ingress = core.faces.get(packet.face).ok_or(DropReason::UnknownFace)?;
+        let ingress = state.faces.get(packet.face).ok_or(DropReason::UnknownFace)?;
 
         // Only the single peer of a point-to-point link can speak for the link.
         if ingress.link_type != LinkType::PointToPoint {
@@ -43,21 +43,22 @@ impl Engine {
 
         // The PIT entry must have sent exactly this Interest, by its nonce, to exactly this face.
         let interest = sent.map_err(|_| DropReason::Malformed)?;
-        let by_token = core.pcct.entry_by_token(&core.token_form, &packet.fields.pit_token);
+        let by_token = state.pcct.entry_by_token(&packet.fields.pit_token);
         match by_token {
-            Some(_) => core.check_length(interest.name)?,
-            None => core.admit_name(ingress.id, interest.name)?,
+            Some(_) => state.limits.check_length(interest.name)?,
+            None => state.limits.admit_name(ingress.id, interest.name)?,
         }
-        let Some(pit) = core.find_sent(&interest, by_token, ingress.id) else {
-            if !core.is_misdirected(&packet) {
+        let Some(pit) = state.find_sent(&interest, by_token, ingress.id) else {
+            if !state.other_workers.is_misdirected(&packet) {
                 return Err(DropReason::UnmatchedNack);
             }
-            core.counters.in_nacks -= 1;
-            core.put_aside(packet);
+            state.emitter.counters.in_nacks -= 1;
+            state.emitter.note(|| TraceStep::OtherWorker);
+            state.other_workers.put_aside(packet);
             return Ok(());
         };
 
-        core.forget_removed_faces(pit);
+        state.forget_removed_faces(pit);
 
         // A duplicate concerns one Nonce. The Interest of another downstream has another one, which this upstream has
         // not seen.
@@ -67,12 +68,12 @@ impl Engine {
 
         // Store the Nack in the out-record. If every upstream has returned a Nack, the PIT entry ends, unless the
         // strategy finds another one. Upstreams with a removed face do not count.
-        let core = &mut self.core;
-        if let Some(record) = core.pcct.find_out_record(pit, ingress.id) {
-            core.pcct.out_record_mut(pit, record).set_nacked(Some(reason));
+        let state = &mut self.state;
+        if let Some(record) = state.pcct.find_out_record(pit, ingress.id) {
+            state.pcct.out_record_mut(pit, record).set_nacked(Some(reason));
         }
-        if core.pcct.out_records(pit).all(|record| record.nacked().is_some()) {
-            core.pcct.slot_mut(pit).expiry = now;
+        if state.pcct.out_records(pit).all(|record| record.nacked().is_some()) {
+            state.pcct.slot_mut(pit).expiry = now;
         }
 
         // The strategy decides whether downstreams get a Nack.
@@ -88,22 +89,22 @@ impl Engine {
     /// it refused as a duplicate. Returns `false` if there is none. The refused nonce goes to the Dead Nonce List, so
     /// that no nonce is sent twice.
     fn send_other_nonce(&mut self, now: Timestamp, pit: PitRef, upstream: &FaceInfo, out: &mut Vec<Outgoing>) -> bool {
-        let core = &self.core;
-        let refused = core.pcct.out_records(pit).find(|record| record.face == upstream.id).map(|record| record.nonce);
-        let name_hash = core.pcct.entry(pit.entry).name_hash;
+        let state = &self.state;
+        let refused = state.pcct.out_records(pit).find(|record| record.face == upstream.id).map(|record| record.nonce);
+        let name_hash = state.pcct.entry(pit.entry).name_hash;
         let may_be_sent = |record: &&InRecord| {
-            Some(record.nonce) != refused && !core.dead_nonces.contains(hash_with_nonce(name_hash, record.nonce), now)
+            Some(record.nonce) != refused && !state.dead_nonces.contains(name_hash, record.nonce, now)
         };
-        let record = core.pending_for(now, pit, upstream).find(may_be_sent);
+        let record = state.pending_for(now, pit, upstream).find(may_be_sent);
         let (Some(refused), Some(record)) = (refused, record) else { return false };
         let record = *record;
-        let mut at_hand = InterestAtHand::pending(&record, core.pending_limits(pit, &record));
+        let mut at_hand = InterestAtHand::pending(&record, state.pending_limits(pit, &record));
         let mut context = self.pending_context(now, pit, out);
         context.at_hand = AtHand::Interest(&mut at_hand);
         let is_sent = upstream.is_up && context.outgoing_interest(upstream.id, false, false);
         if is_sent {
             context.settle();
-            self.core.insert_dead_nonce(now, name_hash, refused);
+            self.state.dead_nonces.insert(name_hash, refused, now);
         }
         is_sent
     }
@@ -112,8 +113,8 @@ impl Engine {
     /// hop. `interest` is the packet as it was sent.
     pub fn dropped_interest(&mut self, now: Timestamp, face: FaceId, interest: &[u8], out: &mut Vec<Outgoing>) {
         let Ok(interest) = Interest::decode(interest) else { return };
-        if let Some(pit) = self.core.find_sent(&interest, None, face) {
-            self.core.forget_removed_faces(pit);
+        if let Some(pit) = self.state.find_sent(&interest, None, face) {
+            self.state.forget_removed_faces(pit);
             self.pending_context(now, pit, out).dispatch_alone(Trigger::OnDroppedInterest(face));
         }
     }
@@ -124,17 +125,17 @@ impl Context<'_> {
     /// in-records. Downstreams with a removed face, or one that is not point-to-point, are skipped (NDNLPv2, "Network
     /// Nack").
     pub(crate) fn outgoing_nacks(&mut self, reason: NackReason, is_chosen: impl Fn(FaceId) -> bool) {
-        let mut answered = std::mem::take(&mut self.core.answered);
-        let faces = &self.core.faces;
+        let mut answered = std::mem::take(&mut self.state.scratch.answered);
+        let faces = &self.state.faces;
         let is_taken = |record: &InRecord| {
             is_chosen(record.face)
                 && faces.get(record.face).is_some_and(|face| face.link_type == LinkType::PointToPoint)
         };
-        self.core.pcct.take_in_records(self.pit, is_taken, |record, downstream| answered.push((*record, downstream)));
+        self.state.pcct.take_in_records(self.pit, is_taken, |record, downstream| answered.push((*record, downstream)));
         for (record, downstream) in answered.drain(..) {
             self.outgoing_nack(&record, &downstream, reason);
         }
-        self.core.answered = answered;
+        self.state.scratch.answered = answered;
     }
 
     fn outgoing_nack(&mut self, record: &InRecord, downstream: &Downstream, reason: NackReason) {
@@ -144,12 +145,13 @@ impl Context<'_> {
             _ => None,
         };
         let variable = Variable { nonce: record.nonce, hop_limit: record.hop_limit.received() };
-        let Some(buffer) = held.or_else(|| self.core.rebuilt_interest(self.pit, variable)) else {
-            self.core.count_drop(self.ingress, DropReason::NoBuffer);
+        let Some(buffer) = held.or_else(|| rebuilt(self.state.emitter.pool(), &self.state.pcct, self.pit, variable))
+        else {
+            self.state.emitter.count_drop(self.ingress, DropReason::NoBuffer);
             return;
         };
         let (ingress, nack_mark) = (self.ingress, self.nack_mark);
-        self.core.transmit(record.face, PacketKind::Nack, buffer, self.out, || LinkFields {
+        self.state.emitter.transmit(record.face, PacketKind::Nack, buffer, self.out, || LinkFields {
             pit_token: downstream.token,
             nack: Some(reason),
             congestion_mark: downstream.congestion_mark.max(nack_mark),
@@ -159,7 +161,7 @@ impl Context<'_> {
     }
 }
 
-impl Core {
+impl ForwardingState {
     /// Returns the PIT slot that sent this Interest to `face`. `known` is an entry that may be the right one.
     fn find_sent(&self, interest: &Interest<'_>, known: Option<u32>, face: FaceId) -> Option<PitRef> {
         let name = interest.name.value();

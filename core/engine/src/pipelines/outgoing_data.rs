@@ -1,26 +1,12 @@
 //! Outgoing Data pipeline (NFD developer's guide, section 4.3.3): sends Data to the downstreams of PIT entries.
 
-use namehop_packet::{
-    DropReason, FaceId, FaceScope, LinkFields, LinkType, Outgoing, PacketBuffer, PacketKind, Stamp, Timestamp,
-};
+use namehop_packet::{DropReason, FaceScope, LinkType, Outgoing, PacketBuffer, Timestamp};
 
-use crate::engine::core::Core;
-use crate::engine::faces::FaceArray;
 use crate::pcct::record::InRecord;
 use crate::pcct::{Downstream, PitRef, short_downstream};
-
-/// The properties of Data that is sent downstream.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DataSource {
-    /// The face it arrived on; [`FaceId::CONTENT_STORE`] for cached Data.
-    pub(crate) face: FaceId,
-    /// CongestionMark it arrived with.
-    pub(crate) congestion_mark: u64,
-    /// The time of reception, if it is measured.
-    pub(crate) stamp: Stamp,
-    /// Whether its name is under `/localhost`.
-    pub(crate) is_localhost: bool,
-}
+use crate::state::ForwardingState;
+use crate::state::emitter::DataSource;
+use crate::state::faces::FaceArray;
 
 /// The answer to a downstream for Data that satisfies its Interest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,22 +19,20 @@ enum Answer {
     Data,
 }
 
-impl DataSource {
-    /// Returns the answer to the downstream with this record: the Data while its Interest is pending, but not on the
-    /// face that the Data came from unless that is ad hoc.
-    #[inline(always)]
-    fn answer_for(&self, record: &InRecord, faces: &FaceArray, now: Timestamp) -> Answer {
-        match faces.get(record.face) {
-            Some(face) if record.expiry > now && (face.id != self.face || face.link_type == LinkType::AdHoc) => {
-                let stays = self.is_localhost && face.scope == FaceScope::NonLocal;
-                if stays { Answer::OutOfScope } else { Answer::Data }
-            }
-            _ => Answer::None,
+/// Returns the answer to the downstream with this record: the Data while its Interest is pending, but not on the face
+/// that the Data came from unless that is ad hoc.
+#[inline(always)]
+fn answer_for(source: &DataSource, record: &InRecord, faces: &FaceArray, now: Timestamp) -> Answer {
+    match faces.get(record.face) {
+        Some(face) if record.expiry > now && (face.id != source.face || face.link_type == LinkType::AdHoc) => {
+            let stays = source.is_localhost && face.scope == FaceScope::NonLocal;
+            if stays { Answer::OutOfScope } else { Answer::Data }
         }
+        _ => Answer::None,
     }
 }
 
-impl Core {
+impl ForwardingState {
     /// Moves the downstreams of Data from their in-records to a list, if their Interest is still pending. The face that
     /// the Data came from is excluded unless it is ad hoc. A face is listed once for each token it used. Returns the
     /// number of downstreams that the Data may not reach by scope; their drops are counted.
@@ -60,17 +44,17 @@ impl Core {
         downstreams: &mut Vec<Downstream>,
     ) -> usize {
         let faces = &self.faces;
-        let is_taken = |record: &InRecord| source.answer_for(record, faces, now) != Answer::None;
+        let is_taken = |record: &InRecord| answer_for(source, record, faces, now) != Answer::None;
         let mut out_of_scope = 0;
         self.pcct.take_in_records(pit, is_taken, |record, downstream| {
-            if source.answer_for(record, faces, now) == Answer::Data {
+            if answer_for(source, record, faces, now) == Answer::Data {
                 downstreams.push(downstream);
             } else {
                 out_of_scope += 1;
             }
         });
         for _ in 0..out_of_scope {
-            self.count_drop(source.face, DropReason::ScopeViolation);
+            self.emitter.count_drop(source.face, DropReason::ScopeViolation);
         }
         out_of_scope
     }
@@ -79,7 +63,7 @@ impl Core {
     #[inline]
     pub(crate) fn count_undelivered(&mut self, source: &DataSource, downstreams: &[Downstream], out_of_scope: usize) {
         if downstreams.is_empty() && out_of_scope == 0 {
-            self.count_drop(source.face, DropReason::NoDownstream);
+            self.emitter.count_drop(source.face, DropReason::NoDownstream);
         }
     }
 
@@ -93,12 +77,12 @@ impl Core {
         announcement: Option<&PacketBuffer>,
         out: &mut Vec<Outgoing>,
     ) {
-        let mut downstreams = std::mem::take(&mut self.downstreams);
+        let mut downstreams = std::mem::take(&mut self.scratch.downstreams);
         downstreams.clear();
         let out_of_scope = self.take_downstreams(now, pit, source, &mut downstreams);
         self.count_undelivered(source, &downstreams, out_of_scope);
-        self.send_data(buffer, source, &downstreams, announcement, out);
-        self.downstreams = downstreams;
+        self.emitter.send_data(buffer, source, &downstreams, announcement, out);
+        self.scratch.downstreams = downstreams;
     }
 
     /// The same for a PIT entry that ends at once, so that its in-records need not be removed.
@@ -115,59 +99,14 @@ impl Core {
         let Some(record) = self.pcct.only_in_record(pit) else {
             return self.outgoing_data(now, pit, source, buffer, None, out);
         };
-        match source.answer_for(record, &self.faces, now) {
-            Answer::None => self.count_drop(source.face, DropReason::NoDownstream),
-            Answer::OutOfScope => self.count_drop(source.face, DropReason::ScopeViolation),
+        match answer_for(source, record, &self.faces, now) {
+            Answer::None => self.emitter.count_drop(source.face, DropReason::NoDownstream),
+            Answer::OutOfScope => self.emitter.count_drop(source.face, DropReason::ScopeViolation),
             Answer::Data => {
                 let downstream = short_downstream(record);
-                self.send_data_to(buffer, source, &downstream, None, out);
+                self.emitter.send_data_to(buffer, source, &downstream, None, out);
             }
         }
-    }
-
-    /// Sends Data to all downstreams, each with its own token. The last one gets the buffer, the others copies.
-    pub(crate) fn send_data(
-        &mut self,
-        buffer: PacketBuffer,
-        source: &DataSource,
-        downstreams: &[Downstream],
-        announcement: Option<&PacketBuffer>,
-        out: &mut Vec<Outgoing>,
-    ) {
-        let Some((last, others)) = downstreams.split_last() else { return };
-        // One time is measured for each received packet.
-        let of_copies = DataSource { stamp: Stamp::NONE, ..*source };
-        for downstream in others {
-            match self.pool.copy_of(buffer.bytes()) {
-                Some(copy) => self.send_data_to(copy, &of_copies, downstream, announcement, out),
-                None => self.count_drop(source.face, DropReason::NoBuffer),
-            }
-        }
-        self.send_data_to(buffer, source, last, announcement, out);
-    }
-
-    #[inline(always)]
-    fn send_data_to(
-        &mut self,
-        buffer: PacketBuffer,
-        source: &DataSource,
-        downstream: &Downstream,
-        announcement: Option<&PacketBuffer>,
-        out: &mut Vec<Outgoing>,
-    ) {
-        let announcement = announcement.and_then(|announcement| self.pool.copy_of(announcement.bytes()));
-        self.transmit(downstream.face, PacketKind::Data, buffer, out, || LinkFields {
-            pit_token: downstream.token,
-            nack: None,
-            // The consumer is informed of congestion in either direction.
-            congestion_mark: source.congestion_mark.max(downstream.congestion_mark),
-            incoming_face_id: Some(source.face),
-            next_hop_face_id: None,
-            no_cache: false,
-            non_discovery: false,
-            announcement,
-            stamp: source.stamp,
-        });
     }
 }
 
@@ -190,6 +129,7 @@ pub(super) fn merge(downstreams: &mut Vec<Downstream>) {
 
 #[cfg(test)]
 mod tests {
+    use namehop_packet::FaceId;
     use namehop_wire::lp::PitToken;
 
     use super::*;

@@ -2,15 +2,15 @@
 
 use namehop_packet::{DropReason, FaceId, FaceScope, LinkFields, PacketBuffer, PacketKind, Stamp};
 
-use crate::engine::context::{AtHand, Carrier, Context};
-use crate::engine::interest_form::Variable;
+use super::context::{AtHand, Carrier, Context};
 use crate::pcct::record::InRecord;
+use crate::state::interest_form::{Variable, rebuilt};
 
 impl Context<'_> {
     /// Outgoing Interest pipeline (NFD developer's guide, section 4.2.5): sends the pending Interest to `face`; a
     /// `probe` gets a new Nonce. Returns `false` if it was not sent.
     pub(crate) fn outgoing_interest(&mut self, face: FaceId, probe: bool, non_discovery: bool) -> bool {
-        let Some(face) = self.core.faces.get(face) else { return false };
+        let Some(face) = self.state.faces.get(face) else { return false };
 
         // The Interest to send: the one that has just arrived, or else a pending one.
         let (mut variable, congestion_mark) = match &self.at_hand {
@@ -27,22 +27,22 @@ impl Context<'_> {
             },
         };
         if probe {
-            variable.nonce = self.core.random() as u32;
+            variable.nonce = self.state.random() as u32;
         }
 
         // Packet format specification, "HopLimit": an Interest with 0 goes to local faces only.
         if variable.hop_limit == Some(0) && face.scope == FaceScope::NonLocal {
-            self.core.count_drop(self.ingress, DropReason::HopLimitExhausted);
+            self.state.emitter.count_drop(self.ingress, DropReason::HopLimitExhausted);
             return false;
         }
 
         // Insert or renew the out-record, if there is room for it and a buffer to send.
-        let mut added = self.core.pcct.find_or_add_out_record(self.pit, face.id);
-        if added.is_err() && self.core.make_room_for_records(self.now, self.ingress, Some(self.pit)) {
-            added = self.core.pcct.find_or_add_out_record(self.pit, face.id);
+        let mut added = self.state.pcct.find_or_add_out_record(self.pit, face.id);
+        if added.is_err() && self.state.make_room_for_records(self.now, self.ingress, Some(self.pit)) {
+            added = self.state.pcct.find_or_add_out_record(self.pit, face.id);
         }
         let Ok((record, is_new)) = added else {
-            self.core.count_drop(self.ingress, DropReason::TooManyUpstreams);
+            self.state.emitter.count_drop(self.ingress, DropReason::TooManyUpstreams);
             return false;
         };
         // The null face needs no packet.
@@ -50,45 +50,45 @@ impl Context<'_> {
         if face.id != FaceId::NULL {
             packet = self.interest_packet(variable);
             if packet.is_none() {
-                self.core.count_drop(self.ingress, DropReason::NoBuffer);
+                self.state.emitter.count_drop(self.ingress, DropReason::NoBuffer);
                 if is_new {
-                    self.core.pcct.remove_out_records(self.pit, |record| record.face == face.id);
+                    self.state.pcct.remove_out_records(self.pit, |record| record.face == face.id);
                 }
                 return false;
             }
         }
-        let lifetime_ms = self.core.pending_ms(self.core.pcct.slot(self.pit).lifetime_ms);
-        let out_record = self.core.pcct.out_record_mut(self.pit, record);
+        let lifetime_ms = self.state.limits.pending_ms(self.state.pcct.slot(self.pit).lifetime_ms);
+        let out_record = self.state.pcct.out_record_mut(self.pit, record);
         out_record.nonce = variable.nonce;
         out_record.last_renewed = self.now;
         out_record.lifetime_ms = u32::try_from(lifetime_ms).unwrap_or(u32::MAX);
         out_record.set_nacked(None);
 
-        self.core.faces.note_asked(face.id);
+        self.state.faces.note_asked(face.id);
 
         // An aggregated Interest may live longer than the one sent now: see `retry`.
         let ends = out_record.expiry();
-        if ends < self.core.pcct.slot(self.pit).expiry {
-            self.core.watch_upstreams(self.pit, ends);
+        if ends < self.state.pcct.slot(self.pit).expiry {
+            self.state.timers.watch_upstreams(&mut self.state.pcct, self.pit, ends);
         }
 
         // If all other upstreams returned a Nack, the entry now waits for this one.
-        if matches!(self.at_hand, AtHand::Nothing) && self.core.pcct.slot(self.pit).expiry <= self.now {
-            let last = self.core.pcct.in_records(self.pit).map(|record| record.expiry).max();
-            self.core.pcct.slot_mut(self.pit).expiry = last.unwrap_or(self.now);
+        if matches!(self.at_hand, AtHand::Nothing) && self.state.pcct.slot(self.pit).expiry <= self.now {
+            let last = self.state.pcct.in_records(self.pit).map(|record| record.expiry).max();
+            self.state.pcct.slot_mut(self.pit).expiry = last.unwrap_or(self.now);
         }
 
         // NDNLPv2, "PIT token": send the Interest with a token that leads the answer back to this entry.
         let Some(buffer) = packet else { return true };
-        let generation = self.core.pcct.entry(self.pit.entry).generation;
+        let pit_token = self.state.pcct.token(self.pit);
         // One time is measured for each received packet: that of the first upstream.
         let stamp = match &mut self.at_hand {
             AtHand::Interest(interest) => std::mem::take(&mut interest.stamp),
             _ => Stamp::NONE,
         };
-        let (form, pit, ingress) = (self.core.token_form, self.pit, self.ingress);
-        self.core.transmit(face.id, PacketKind::Interest, buffer, self.out, || LinkFields {
-            pit_token: form.encode(pit, generation),
+        let ingress = self.ingress;
+        self.state.emitter.transmit(face.id, PacketKind::Interest, buffer, self.out, || LinkFields {
+            pit_token,
             nack: None,
             congestion_mark,
             incoming_face_id: Some(ingress).filter(|&id| id != FaceId::INVALID),
@@ -104,9 +104,9 @@ impl Context<'_> {
     /// Returns the nonce for the Interest of an in-record. A retry needs a nonce that was not sent yet: if two
     /// upstreams meet further up, a second Interest with the same one would be taken for a loop.
     fn pending_nonce(&mut self, record: &InRecord) -> u32 {
-        let is_sent = || self.core.pcct.out_records(self.pit).any(|sent| sent.nonce == record.nonce);
+        let is_sent = || self.state.pcct.out_records(self.pit).any(|sent| sent.nonce == record.nonce);
         match matches!(self.at_hand, AtHand::Retry) && is_sent() {
-            true => self.core.random() as u32,
+            true => self.state.random() as u32,
             false => record.nonce,
         }
     }
@@ -114,7 +114,7 @@ impl Context<'_> {
     /// Returns the Interest in a buffer: the received one for the first upstream, then copies.
     fn interest_packet(&mut self, variable: Variable) -> Option<PacketBuffer> {
         let AtHand::Interest(interest) = &mut self.at_hand else {
-            return self.core.rebuilt_interest(self.pit, variable);
+            return rebuilt(self.state.emitter.pool(), &self.state.pcct, self.pit, variable);
         };
         let mut buffer = match interest.carrier.take() {
             Some(Carrier::Held(buffer)) => {
@@ -123,9 +123,9 @@ impl Context<'_> {
             }
             Some(Carrier::Sent(index)) => {
                 interest.carrier = Some(Carrier::Sent(index));
-                self.core.pool.copy_of(self.out.get(index)?.buffer.bytes())?
+                self.state.emitter.copy_of(self.out.get(index)?.buffer.bytes())?
             }
-            None => return self.core.rebuilt_interest(self.pit, variable),
+            None => return rebuilt(self.state.emitter.pool(), &self.state.pcct, self.pit, variable),
         };
         variable.write(buffer.bytes_mut(), interest.nonce_at, interest.hop_limit_at);
         Some(buffer)

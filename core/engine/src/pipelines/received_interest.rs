@@ -4,13 +4,12 @@ use namehop_hash::PrefixHashes;
 use namehop_packet::{FaceInfo, LinkFields, PacketBuffer};
 use namehop_wire::{InterestLayout, NameRef};
 
-use crate::engine::core::names_digest;
-use crate::engine::route::Delegation;
 use crate::fib::FibGuess;
 use crate::pcct::entry::Selectors;
 use crate::pcct::keys::Key;
 use crate::pcct::record::PendingHopLimit;
 use crate::scope::NameScope;
+use crate::state::route::Delegation;
 
 /// An Interest on its way through the pipelines.
 pub(super) struct Received<'a> {
@@ -50,15 +49,9 @@ impl Received<'_> {
     /// Returns its key in the PIT-CS composite table.
     #[inline(always)]
     pub(super) fn key(&self) -> Key<'_> {
-        let name = self.name().value();
-        Key {
-            name,
-            name_hash: self.hashes.full(),
-            depth: self.hashes.depth(),
-            names_digest: names_digest(name, self.hashes),
-            delegation: self.delegation_name().map_or(&[], |name| name.value()),
-            delegation_hash: self.delegation.map_or(0, |delegation| delegation.hash),
-        }
+        let delegation = self.delegation_name().map_or(&[][..], |name| name.value());
+        let delegation_hash = self.delegation.map_or(0, |delegation| delegation.hash);
+        Key::new(self.name().value(), self.hashes, delegation, delegation_hash)
     }
 
     /// Returns whether Nonce or HopLimit has to be added, or its forwarding hint may have to be removed.

@@ -5,13 +5,13 @@ use namehop_packet::{DropReason, FaceId, FaceInfo, Incoming, LinkFields, Outgoin
 use namehop_wire::DataHeader;
 
 use super::content_store::Admission;
+use crate::burst::Prepared;
 use crate::engine::Engine;
-use crate::engine::core::Core;
-use crate::engine::tier_reads::TierReads;
 use crate::parse::ParsedKind;
 use crate::pcct::PitRef;
-use crate::schedule::Prepared;
-use crate::second_tier::{FinishedRead, ReadId, ReadStart, SecondTier};
+use crate::second_tier::{FinishedRead, ReadId, ReadStart};
+use crate::state::ForwardingState;
+use crate::state::tier_reads::TierReads;
 use crate::trace::TraceStep;
 
 /// Data read from the second tier, for which memory holds no newer Data.
@@ -22,7 +22,7 @@ pub(crate) struct FoundInTier<'a> {
     fresh_until: Timestamp,
 }
 
-impl Core {
+impl ForwardingState {
     /// Starts a read for the name of an Interest, if the tier's index has a match. The Interest must then
     /// [wait](TierReads::push) for the read. Returns `None` if there is no match, if too many Interests wait, or if the
     /// tier is busy.
@@ -43,7 +43,7 @@ impl Core {
         tier.set_now(now);
         match tier.start_read(name_hash, location, is_stranger) {
             ReadStart::Started(read) | ReadStart::Joined(read) => {
-                self.tracing.note(|| TraceStep::AsksDisk);
+                self.emitter.note(|| TraceStep::AsksDisk);
                 Some(read)
             }
             ReadStart::Busy => None,
@@ -76,8 +76,8 @@ impl Core {
         if found.name != name || must_be_fresh && found.fresh_until <= now {
             return None;
         }
-        self.tracing.note(|| TraceStep::DiskHit);
-        let copy = self.pool.copy_of(found.packet);
+        self.emitter.note(|| TraceStep::DiskHit);
+        let copy = self.emitter.copy_of(found.packet);
         Some(self.answer_from_store(now, (copy, found.fresh_until), pending, ingress, fields, out))
     }
 
@@ -99,10 +99,10 @@ impl Core {
         {
             return None;
         }
-        if let Some(dispatch) = &self.dispatch {
+        if let Some(dispatch) = self.other_workers.dispatch() {
             let (_, owner) = dispatch.entry_of(name)?;
             let is_valid = dispatch.entries_of(name).all(|entry| reads.is_valid(entry, finished.position));
-            if owner != self.worker || !is_valid {
+            if !self.other_workers.is_here(owner) || !is_valid {
                 return None;
             }
         }
@@ -126,22 +126,10 @@ impl Core {
 }
 
 impl Engine {
-    /// Gives the Content Store a second tier. Must be called before the first packet.
-    pub fn use_second_tier(&mut self, tier: Box<dyn SecondTier>) {
-        self.core.pcct.content.second_tier = Some(tier);
-        self.core.tier_reads = Some(Box::new(TierReads::new()));
-    }
-
-    /// Returns whether the second tier has completions for [`advance`](Self::advance).
-    #[inline]
-    pub fn has_tier_completions(&self) -> bool {
-        self.core.pcct.content.second_tier.as_ref().is_some_and(|tier| tier.has_completions())
-    }
-
     /// Submits the pending writes and reads to the second tier.
     #[inline]
     pub(crate) fn flush_tier(&mut self) {
-        if let Some(tier) = &mut self.core.pcct.content.second_tier {
+        if let Some(tier) = &mut self.state.pcct.content.second_tier {
             tier.flush();
         }
     }
@@ -149,23 +137,23 @@ impl Engine {
     /// Polls the second tier's completions and resumes the Interests of finished and timed-out reads.
     #[cold]
     pub(crate) fn poll_tier(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
-        let Some(mut reads) = self.core.tier_reads.take() else { return };
-        if let Some(tier) = &mut self.core.pcct.content.second_tier {
+        let Some(mut reads) = self.state.tier_reads.take() else { return };
+        if let Some(tier) = &mut self.state.pcct.content.second_tier {
             tier.set_now(now);
         }
-        while let Some(finished) = self.core.pcct.content.second_tier.as_mut().and_then(|tier| tier.next_finished()) {
-            let found = self.core.take_found(now, &finished, &mut reads);
+        while let Some(finished) = self.state.pcct.content.second_tier.as_mut().and_then(|tier| tier.next_finished()) {
+            let found = self.state.take_found(now, &finished, &mut reads);
             self.resume(now, finished.id, found.as_ref(), &mut reads, out);
             let is_found = found.is_some();
-            if let Some(tier) = &mut self.core.pcct.content.second_tier {
+            if let Some(tier) = &mut self.state.pcct.content.second_tier {
                 tier.end_read(finished, is_found);
             }
         }
-        while let Some(expired) = self.core.pcct.content.second_tier.as_mut().and_then(|tier| tier.next_expired()) {
+        while let Some(expired) = self.state.pcct.content.second_tier.as_mut().and_then(|tier| tier.next_expired()) {
             self.resume(now, expired, None, &mut reads, out);
         }
-        self.core.end_trace_if_on();
-        self.core.tier_reads = Some(reads);
+        self.state.emitter.end_trace_if_on();
+        self.state.tier_reads = Some(reads);
     }
 
     /// Resumes all Interests that wait for a read.
@@ -189,7 +177,7 @@ impl Engine {
                 _ => Err(DropReason::Malformed),
             };
             if let Err(reason) = handled {
-                self.core.count_drop(face, reason);
+                self.state.emitter.count_drop(face, reason);
             }
         }
     }

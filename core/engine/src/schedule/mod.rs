@@ -13,6 +13,7 @@
 //! | [`Engine::begin_burst`](crate::Engine::begin_burst) | due timers, and all else that is due before packets |
 //! | [`part_of`] | dividing a burst into parts of at most [`MAX_BURST`] packets, each of which passes the next steps |
 //! | [`BurstState::parse`] | decoding |
+//! | [`BurstState::look_ahead`] | the next two steps as the router does them |
 //! | [`BurstState::hash_names`] | hashing the names of a group in SIMD lanes |
 //! | [`BurstState::prefetch_buckets`] | first step: buckets of the names |
 //! | [`BurstState::prefetch_named_entries`] | first step: entries in PIT tokens, and packets to be copied |
@@ -25,27 +26,24 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `burst` | the state of the packets of a burst before they are handled |
 //! | `name_limits` | limits on names before packets are handled |
 //! | `prefetch` | the steps of the prefetch plane |
 //! | `lookahead` | the size of a group |
-//! | `run` | the order of the steps |
+//! | `run` | the order of the steps; the choice of a packet's pipeline |
+//! | `due_work` | what is due at a time rather than for a packet |
 
-mod burst;
+mod due_work;
 mod lookahead;
 mod name_limits;
 mod prefetch;
 mod run;
 
+pub use crate::burst::{BurstState, Group, MAX_LOOKAHEAD, Prepared};
 pub use crate::parse::{MAX_BURST, ParsedKind};
 pub use crate::pcct::prefetch::Forecast;
-pub use burst::{BurstState, Group, Prepared};
 pub use lookahead::lookahead_for;
 pub use name_limits::NameLimits;
 pub use prefetch::FibTags;
-
-/// Maximum number of packets in a group, which are prefetched together.
-pub const MAX_LOOKAHEAD: usize = 64;
 
 /// Returns the number of packets of the first part of a burst with this number of packets, which is not 0. Parts have
 /// at most [`MAX_BURST`] packets, and equal size: a few remaining packets would wait for memory without other work.

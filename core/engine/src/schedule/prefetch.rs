@@ -8,9 +8,8 @@ use namehop_hash::{Lanes, PrefixHashes, hash_group};
 use namehop_packet::Incoming;
 use namehop_table::prefetch::prefetch_lines;
 
-use super::MAX_LOOKAHEAD;
-use super::burst::{BurstState, Group, Guess};
 use super::name_limits::NameLimits;
+use crate::burst::{BurstState, Group, Guess, MAX_LOOKAHEAD};
 use crate::engine::Engine;
 use crate::parse::{Parsed, ParsedKind};
 use crate::pcct::prefetch::Forecast;
@@ -33,11 +32,12 @@ impl Engine {
     /// carry one forecast through the packets between two handled groups.
     #[inline]
     pub fn forecast(&self) -> Forecast {
-        self.core.pcct.forecast()
+        self.state.pcct.forecast()
     }
 
     fn needs_hashes(&self, data: &Incoming) -> bool {
-        self.core.token_form.decode(&data.fields.pit_token).is_none() || self.core.pcct.asks_for_prefixes(self.core.now)
+        self.state.pcct.decode_token(&data.fields.pit_token).is_none()
+            || self.state.pcct.asks_for_prefixes(self.state.emitter.now())
     }
 }
 
@@ -86,8 +86,16 @@ impl BurstState {
             }
         }
         if any {
-            hash_group(&engine.core.key, lanes, &names[..packets.len()], &mut hashes[group.places().start..]);
+            hash_group(&engine.state.key, lanes, &names[..packets.len()], &mut hashes[group.places().start..]);
         }
+    }
+
+    /// The router's first step: hashes the names of a group under the engine's limits on names, and prefetches their
+    /// buckets.
+    #[inline(always)]
+    pub fn look_ahead(&mut self, engine: &Engine, packets: &[Incoming], group: Group, lanes: Lanes) {
+        self.hash_names(engine, packets, group, lanes, Some(engine.name_limits()));
+        self.prefetch_buckets(engine, packets, group, true);
     }
 
     /// First step: prefetches the buckets of the hashed names, and the Content Store policy's state of them. Notes the
@@ -104,12 +112,12 @@ impl BurstState {
             prefetch_buckets_of(engine, packet, self.at(position, place), is_checked_for_loops);
         }
         // Separate from the other buckets, because most policies do not use names.
-        if !engine.core.pcct.policy_expects() {
+        if !engine.state.pcct.policy_expects() {
             return;
         }
         for (guess, hashes) in self.guesses[group.places()].iter().zip(&self.hashes[group.places()]) {
             if guess.is_hashed && hashes.result().is_ok() {
-                engine.core.pcct.prefetch_name_notes(hashes.full());
+                engine.state.pcct.prefetch_name_notes(hashes.full());
             }
         }
     }
@@ -119,15 +127,15 @@ impl BurstState {
     /// large or not entirely on huge pages. Also prefetches the packets that the Content Store will copy.
     #[inline(always)]
     pub fn prefetch_named_entries(&self, engine: &Engine, packets: &[Incoming], group: Group) {
-        let core = &engine.core;
+        let state = &engine.state;
         for (entry, slot) in self.guesses[group.places()].iter().filter_map(|guess| Some((guess.entry?, guess.slot))) {
-            core.pcct.prefetch_entry(entry);
-            core.pcct.prefetch_order(entry);
+            state.pcct.prefetch_entry(entry);
+            state.pcct.prefetch_order(entry);
             if let Some(slot) = slot {
-                core.pcct.prefetch_slot(slot);
+                state.pcct.prefetch_slot(slot);
             }
         }
-        if !core.pcct.content.lets_most_in() {
+        if !state.pcct.content.lets_most_in() {
             return;
         }
         for (packet, parsed) in packets.iter().zip(&self.parsed[group.positions()]) {
@@ -145,9 +153,9 @@ impl BurstState {
     pub fn prefetch_replaced(&self, engine: &Engine, group: Group, forecast: &mut Forecast) {
         for (parsed, guess) in self.parsed[group.positions()].iter().zip(&self.guesses[group.places()]) {
             if parsed.kind == ParsedKind::Data
-                && let Some(victim) = engine.core.pcct.foresee_data(guess.entry, forecast)
+                && let Some(victim) = engine.state.pcct.foresee_data(guess.entry, forecast)
             {
-                engine.core.pcct.prefetch_identity(victim);
+                engine.state.pcct.prefetch_identity(victim);
             }
         }
     }
@@ -162,7 +170,7 @@ impl BurstState {
         for (parsed, guess) in self.parsed[group.positions()].iter().zip(&self.guesses[group.places()]) {
             engine.fib.prefetch_guessed(guess.fib);
             if let (ParsedKind::Data, Some(victim)) = (parsed.kind, guess.victim) {
-                engine.core.pcct.prefetch_identity(victim);
+                engine.state.pcct.prefetch_identity(victim);
             }
         }
     }
@@ -170,16 +178,16 @@ impl BurstState {
     /// Third step: prefetches what the entries point to, and the state that decides on admission to the Content Store.
     #[inline(always)]
     pub fn prefetch_contents(&self, engine: &Engine, group: Group) {
-        let core = &engine.core;
+        let state = &engine.state;
         let known = || self.parsed[group.positions()].iter().zip(&self.guesses[group.places()]);
         for (parsed, guess) in known() {
             prefetch_contents_of(engine, parsed, guess);
         }
-        if !core.pcct.policy_expects() || !core.pcct.content.admits() {
+        if !state.pcct.policy_expects() || !state.pcct.content.admits() {
             return;
         }
         for (_, guess) in known().filter(|(parsed, _)| parsed.kind == ParsedKind::Data) {
-            core.pcct.prefetch_decision(guess.entry, guess.victim);
+            state.pcct.prefetch_decision(guess.entry, guess.victim);
         }
     }
 }
@@ -192,25 +200,25 @@ fn prefetch_buckets_of(
     (parsed, guess, hashes): (&Parsed, &mut Guess, Option<&PrefixHashes>),
     is_checked_for_loops: bool,
 ) {
-    let core = &engine.core;
+    let state = &engine.state;
     if parsed.kind == ParsedKind::Interest {
         let interest = &parsed.interest;
         let Some(hashes) = hashes else { return };
-        core.pcct.prefetch_bucket(hashes.full());
-        core.pcct.prefetch_tier_lookup(hashes.full());
+        state.pcct.prefetch_bucket(hashes.full());
+        state.pcct.prefetch_tier_lookup(hashes.full());
         engine.fib.prefetch_buckets(hashes);
         if is_checked_for_loops && let Some(nonce) = interest.nonce() {
-            core.dead_nonces.prefetch(namehop_hash::hash_with_nonce(hashes.full(), nonce));
+            state.dead_nonces.prefetch(namehop_hash::hash_with_nonce(hashes.full(), nonce));
         }
-        if interest.can_be_prefix && core.pcct.content.serve {
-            core.pcct.prefetch_prefix(hashes.full());
+        if interest.can_be_prefix && state.pcct.content.serve {
+            state.pcct.prefetch_prefix(hashes.full());
         }
         return;
     }
-    let named = core.token_form.decode(&packet.fields.pit_token);
+    let named = state.pcct.decode_token(&packet.fields.pit_token);
     (guess.entry, guess.slot) = (named.map(|named| named.entry), named.and_then(|named| named.slot));
     if let Some(hashes) = hashes {
-        core.pcct.prefetch_satisfied(hashes);
+        state.pcct.prefetch_satisfied(hashes);
     }
 }
 
@@ -222,7 +230,7 @@ fn prefetch_entries_of(
     tags: FibTags,
     forecast: &mut Forecast,
 ) {
-    let core = &engine.core;
+    let state = &engine.state;
     let is_interest = parsed.kind == ParsedKind::Interest;
     if let Some(hashes) = hashes {
         if is_interest {
@@ -232,42 +240,42 @@ fn prefetch_entries_of(
             };
         }
         if guess.entry.is_none() {
-            guess.entry = core.pcct.guess(hashes.full());
+            guess.entry = state.pcct.guess(hashes.full());
             match guess.entry {
                 Some(entry) => {
-                    core.pcct.prefetch_entry(entry);
-                    core.pcct.prefetch_order(entry);
+                    state.pcct.prefetch_entry(entry);
+                    state.pcct.prefetch_order(entry);
                 }
-                None if is_interest => guess.victim = core.pcct.foresee_entry(forecast),
+                None if is_interest => guess.victim = state.pcct.foresee_entry(forecast),
                 None => {}
             }
         }
     }
     if parsed.kind == ParsedKind::Data {
-        guess.victim = core.pcct.foresee_data(guess.entry, forecast);
+        guess.victim = state.pcct.foresee_data(guess.entry, forecast);
     }
 }
 
 /// Prefetches what the entries of a packet point to.
 #[inline(always)]
 fn prefetch_contents_of(engine: &Engine, parsed: &Parsed, guess: &Guess) {
-    let core = &engine.core;
+    let state = &engine.state;
     if parsed.kind == ParsedKind::Interest {
         engine.fib.prefetch_extension(guess.fib);
         if let Some(entry) = guess.entry {
-            core.pcct.prefetch_use(entry);
-        } else if let Some(nonce) = guess.victim.and_then(|victim| core.pcct.prefetch_end(victim)) {
-            core.dead_nonces.prefetch(nonce);
+            state.pcct.prefetch_use(entry);
+        } else if let Some(nonce) = guess.victim.and_then(|victim| state.pcct.prefetch_end(victim)) {
+            state.dead_nonces.prefetch(nonce);
         }
         return;
     }
     if let Some(entry) = guess.entry {
-        core.pcct.prefetch_answer(entry, guess.slot);
+        state.pcct.prefetch_answer(entry, guess.slot);
     }
     match (guess.victim, guess.entry) {
-        (Some(victim), _) => core.pcct.prefetch_eviction(victim),
+        (Some(victim), _) => state.pcct.prefetch_eviction(victim),
         // The entry ends with its PIT entry.
-        (None, Some(entry)) if !core.pcct.content.lets_most_in() => core.pcct.prefetch_removal(entry),
+        (None, Some(entry)) if !state.pcct.content.lets_most_in() => state.pcct.prefetch_removal(entry),
         _ => {}
     }
 }

@@ -12,9 +12,6 @@ use namehop_wire::{Name, NameRef};
 
 pub use step::{TraceStage, TraceStep};
 
-use crate::engine::EngineEvent;
-use crate::engine::core::Core;
-use crate::pcct::PitRef;
 use crate::scope::NameScope;
 
 /// Maximum number of steps recorded for one packet: a strategy may send to many faces.
@@ -100,6 +97,57 @@ impl Tracing {
             push(trace, step());
         }
     }
+
+    /// Returns whether the current packet is traced.
+    pub(crate) fn has_current(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// Begins the trace of a packet with this name, if the request covers it; `first` is its first step. Returns the
+    /// finished trace of the previous packet, if there was one.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn begin(
+        &mut self,
+        time: Timestamp,
+        subject: TraceSubject,
+        face: FaceId,
+        name: NameRef<'_>,
+        first: TraceStep,
+    ) -> Option<Box<PacketTrace>> {
+        let previous = self.end();
+        let is_wanted = |request: &&TraceRequest| {
+            let is_local = NameScope::of(name.value()) == NameScope::Localhost;
+            request.prefix.as_ref().is_prefix_of(name)
+                && (!is_local || NameScope::of(request.prefix.as_ref().value()) == NameScope::Localhost)
+        };
+        self.current = self.request.as_ref().filter(is_wanted).map(|_| {
+            let (name, steps) = (name.to_owned(), vec![first]);
+            Box::new(PacketTrace { time, subject, face, name, steps })
+        });
+        previous
+    }
+
+    /// Ends the current trace and returns it. The request ends with the last trace that it covers.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn end(&mut self) -> Option<Box<PacketTrace>> {
+        let trace = self.current.take()?;
+        if let Some(request) = &mut self.request {
+            request.count -= 1;
+            if request.count == 0 {
+                self.request = None;
+            }
+        }
+        Some(trace)
+    }
+
+    /// Discards the current trace if it has at most `steps` steps.
+    pub(crate) fn discard_if_short(&mut self, steps: usize) {
+        if self.current.as_ref().is_some_and(|trace| trace.steps.len() <= steps) {
+            self.current = None;
+        }
+    }
 }
 
 #[cold]
@@ -107,108 +155,5 @@ impl Tracing {
 fn push(trace: &mut PacketTrace, step: TraceStep) {
     if trace.steps.len() < MOST_STEPS {
         trace.steps.push(step);
-    }
-}
-
-impl Core {
-    /// Begins a trace for a packet with this name; `first` is its first step. Ends the previous trace.
-    #[inline(always)]
-    pub(crate) fn trace_if_on(
-        &mut self,
-        now: Timestamp,
-        subject: TraceSubject,
-        face: FaceId,
-        name: NameRef<'_>,
-        first: impl FnOnce() -> TraceStep,
-    ) {
-        if self.tracing.is_on() {
-            self.begin_trace(now, subject, face, name, first());
-        }
-    }
-
-    /// Ends the current trace, if there is one.
-    #[inline(always)]
-    pub(crate) fn end_trace_if_on(&mut self) {
-        if self.tracing.is_on() {
-            self.end_trace();
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn begin_trace(
-        &mut self,
-        time: Timestamp,
-        subject: TraceSubject,
-        face: FaceId,
-        name: NameRef<'_>,
-        first: TraceStep,
-    ) {
-        self.end_trace();
-        let is_wanted = |request: &&TraceRequest| {
-            let is_local = NameScope::of(name.value()) == NameScope::Localhost;
-            request.prefix.as_ref().is_prefix_of(name)
-                && (!is_local || NameScope::of(request.prefix.as_ref().value()) == NameScope::Localhost)
-        };
-        let request = self.tracing.request.as_ref().filter(is_wanted);
-        self.tracing.current = request.map(|_| {
-            let (name, steps) = (name.to_owned(), vec![first]);
-            Box::new(PacketTrace { time, subject, face, name, steps })
-        });
-    }
-
-    /// Ends the current trace and reports it.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn end_trace(&mut self) {
-        let Some(trace) = self.tracing.current.take() else { return };
-        if let Some(request) = &mut self.tracing.request {
-            request.count -= 1;
-            if request.count == 0 {
-                self.tracing.request = None;
-            }
-        }
-        self.report(EngineEvent::Traced(trace));
-    }
-
-    /// Begins a trace of a strategy call for a pending Interest without a current packet. Returns whether it is traced,
-    /// until [`end_pending_trace`](Self::end_pending_trace).
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn trace_pending(&mut self, time: Timestamp, pit: PitRef) -> bool {
-        let Ok(name) = NameRef::from_value(self.pcct.name(pit.entry)) else { return false };
-        let name = name.to_owned();
-        let first = TraceStep::Pending { downstreams: self.pcct.in_records(pit).count() };
-        self.begin_trace(time, TraceSubject::Pending, FaceId::INVALID, name.as_ref(), first);
-        self.tracing.current.is_some()
-    }
-
-    /// Ends a trace of a strategy call. If the call had no effect, the trace is discarded.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn end_pending_trace(&mut self) {
-        // The steps `Pending` and `Asked`.
-        const NOTHING: usize = 2;
-        if self.tracing.current.as_ref().is_some_and(|trace| trace.steps.len() <= NOTHING) {
-            self.tracing.current = None;
-        }
-        self.end_trace();
-    }
-
-    /// Records that a pending Interest ends without an answer. Without a current packet, begins a trace of its own,
-    /// until [`end_trace`](Self::end_trace). Returns whether it did.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn trace_unanswered(&mut self, time: Timestamp, pit: PitRef) -> bool {
-        let upstreams = self.pcct.out_records(pit).filter(|record| record.nacked().is_none()).count();
-        let is_own = self.tracing.current.is_none();
-        if is_own && let Ok(name) = NameRef::from_value(self.pcct.name(pit.entry)) {
-            let name = name.to_owned();
-            let first = TraceStep::Unanswered { upstreams };
-            self.begin_trace(time, TraceSubject::Timeout, FaceId::INVALID, name.as_ref(), first);
-        } else {
-            self.tracing.note(|| TraceStep::Unanswered { upstreams });
-        }
-        is_own
     }
 }

@@ -1,13 +1,11 @@
 //! Interests as bytes: rewriting a received one, and rebuilding one from the PIT.
 
-use namehop_packet::{DropReason, PacketBuffer};
-use namehop_wire::interest::DEFAULT_INTEREST_LIFETIME_MS;
+use namehop_packet::{BufferPool, DropReason, PacketBuffer};
 use namehop_wire::tlv::{Nni, element_len, put_header, types};
 use namehop_wire::{InterestRewrite, MAX_PACKET_SIZE, rewrite_interest};
 
-use super::core::Core;
-use crate::pcct::PitRef;
 use crate::pcct::entry::LIFETIME_ABSENT;
+use crate::pcct::{Pcct, PitRef};
 
 /// Maximum number of bytes that a rewrite adds: Nonce, HopLimit, and longer LENGTHs.
 const REWRITE_GROWTH_BYTES: usize = 16;
@@ -86,58 +84,55 @@ impl Parts<'_> {
     }
 }
 
-impl Core {
-    /// Returns a rewritten copy of an Interest.
-    pub(crate) fn rewritten(&self, packet: &[u8], change: &InterestRewrite) -> Result<PacketBuffer, DropReason> {
-        let room = packet.len() + REWRITE_GROWTH_BYTES;
-        let mut buffer = self.pool.allocate(room).ok_or(DropReason::NoBuffer)?;
-        let out = buffer.append(room).ok_or(DropReason::NoBuffer)?;
-        let length = rewrite_interest(packet, change, out).map_err(|_| DropReason::Malformed)?;
-        buffer.truncate(length);
-        Ok(buffer)
-    }
+/// Returns a rewritten copy of an Interest.
+///
+/// # Errors
+/// If no buffer is available, or the packet is malformed.
+pub(crate) fn rewritten(
+    pool: &BufferPool,
+    packet: &[u8],
+    change: &InterestRewrite,
+) -> Result<PacketBuffer, DropReason> {
+    let room = packet.len() + REWRITE_GROWTH_BYTES;
+    let mut buffer = pool.allocate(room).ok_or(DropReason::NoBuffer)?;
+    let out = buffer.append(room).ok_or(DropReason::NoBuffer)?;
+    let length = rewrite_interest(packet, change, out).map_err(|_| DropReason::Malformed)?;
+    buffer.truncate(length);
+    Ok(buffer)
+}
 
-    /// Builds the pending Interest with this Nonce, and with this HopLimit or none. Returns `None` if no buffer is
-    /// available.
-    pub(crate) fn rebuilt_interest(&self, pit: PitRef, variable: Variable) -> Option<PacketBuffer> {
-        if let Some(packet) = self.pcct.packet(pit) {
-            let nonce = Some(variable.nonce);
-            // The stored copy has the HopLimit and lifetime, if any, of the Interest that opened the PIT entry.
-            let Variable { hop_limit, .. } = variable;
-            let kept = self.pcct.slot(pit).lifetime_ms;
-            let lifetime_ms = (kept != LIFETIME_ABSENT).then_some(u64::from(kept));
-            let change =
-                InterestRewrite { nonce, hop_limit, remove_hop_limit: true, lifetime_ms, ..InterestRewrite::default() };
-            return self.rewritten(packet, &change).ok();
-        }
-        let slot = self.pcct.slot(pit);
-        let selectors = slot.selectors();
-        let parts = Parts {
-            name: self.pcct.name(pit.entry),
-            can_be_prefix: selectors.can_be_prefix,
-            must_be_fresh: selectors.must_be_fresh,
-            lifetime_ms: (slot.lifetime_ms != LIFETIME_ABSENT).then_some(u64::from(slot.lifetime_ms)),
-            variable,
-        };
-        let length = element_len(types::INTEREST, parts.value_len());
-        if length > MAX_PACKET_SIZE {
-            return None;
-        }
-        let mut buffer = self.pool.allocate(length)?;
-        parts.write(buffer.append(length)?);
-        Some(buffer)
+/// Builds the pending Interest with this Nonce, and with this HopLimit or none. Returns `None` if no buffer is
+/// available.
+pub(crate) fn rebuilt(pool: &BufferPool, pcct: &Pcct, pit: PitRef, variable: Variable) -> Option<PacketBuffer> {
+    let slot = pcct.slot(pit);
+    let lifetime_ms = (slot.lifetime_ms != LIFETIME_ABSENT).then_some(u64::from(slot.lifetime_ms));
+    if let Some(packet) = pcct.packet(pit) {
+        // The stored copy has the HopLimit and lifetime, if any, of the Interest that opened the PIT entry.
+        let Variable { nonce, hop_limit } = variable;
+        let nonce = Some(nonce);
+        let change =
+            InterestRewrite { nonce, hop_limit, remove_hop_limit: true, lifetime_ms, ..InterestRewrite::default() };
+        return rewritten(pool, packet, &change).ok();
     }
+    let selectors = slot.selectors();
+    let parts = Parts {
+        name: pcct.name(pit.entry),
+        can_be_prefix: selectors.can_be_prefix,
+        must_be_fresh: selectors.must_be_fresh,
+        lifetime_ms,
+        variable,
+    };
+    let length = element_len(types::INTEREST, parts.value_len());
+    if length > MAX_PACKET_SIZE {
+        return None;
+    }
+    let mut buffer = pool.allocate(length)?;
+    parts.write(buffer.append(length)?);
+    Some(buffer)
+}
 
-    /// Returns the InterestLifetime in the PIT's representation.
-    pub(crate) fn kept_lifetime(lifetime_ms: Option<u64>) -> u32 {
-        let longest = u64::from(LIFETIME_ABSENT) - 1;
-        lifetime_ms.map_or(LIFETIME_ABSENT, |lifetime_ms| lifetime_ms.min(longest) as u32)
-    }
-
-    /// Returns how long the Interest of a PIT slot is pending, in milliseconds.
-    pub(crate) fn pending_ms(&self, kept_lifetime: u32) -> u64 {
-        let asked =
-            if kept_lifetime == LIFETIME_ABSENT { DEFAULT_INTEREST_LIFETIME_MS } else { u64::from(kept_lifetime) };
-        asked.min(self.max_lifetime_ms)
-    }
+/// Returns the InterestLifetime in the PIT's representation.
+pub(crate) fn kept_lifetime(lifetime_ms: Option<u64>) -> u32 {
+    let longest = u64::from(LIFETIME_ABSENT) - 1;
+    lifetime_ms.map_or(LIFETIME_ABSENT, |lifetime_ms| lifetime_ms.min(longest) as u32)
 }

@@ -1,7 +1,6 @@
-//! The faces of an engine, by slot, each with its drop counters. Forwarding a packet reads only `slots`: a few bytes
-//! for each face, contiguous.
+//! The faces of an engine, by slot. Forwarding a packet reads only `slots`: a few bytes for each face, contiguous.
 
-use namehop_packet::{DropCounters, DropReason, FaceId, FaceInfo, FaceScope, LinkType};
+use namehop_packet::{FaceId, FaceInfo, FaceScope, LinkType};
 
 /// The null face takes every packet, and nothing comes from it.
 const NULL_FACE: FaceInfo =
@@ -19,8 +18,6 @@ pub(crate) struct FaceArray {
     /// By slot too: whether an Interest was sent to the face. If not, no Interest has to be retried when the face is
     /// removed.
     asked: Vec<bool>,
-    /// By slot too; only for faces that exist, without the null face.
-    drops: Vec<Option<Box<DropCounters>>>,
     /// The same faces one after another, for strategies that flood.
     list: Vec<FaceInfo>,
 }
@@ -30,7 +27,7 @@ impl FaceArray {
         let mut slots: Vec<FaceInfo> = (0..=FaceId::NULL.slot()).map(vacant).collect();
         slots[FaceId::NULL.slot()] = NULL_FACE;
         let asked = vec![false; slots.len()];
-        FaceArray { slots, asked, drops: Vec::new(), list: Vec::new() }
+        FaceArray { slots, asked, list: Vec::new() }
     }
 
     /// Adds a face or updates it. Another face in the same slot is removed.
@@ -40,15 +37,9 @@ impl FaceArray {
             self.slots.extend((self.slots.len()..=slot).map(vacant));
             self.asked.resize(slot + 1, false);
         }
-        if self.drops.len() <= slot {
-            self.drops.resize_with(slot + 1, || None);
-        }
         self.list.retain(|other| other.id.slot() != slot);
         self.list.push(info);
-        let old = std::mem::replace(&mut self.slots[slot], info);
-        if old.id != info.id || self.drops[slot].is_none() {
-            self.drops[slot] = Some(Box::default());
-        }
+        self.slots[slot] = info;
     }
 
     /// Removes a face. Does nothing if no face has this id, or if it is the null face.
@@ -56,7 +47,6 @@ impl FaceArray {
         if self.exists(id) && id != FaceId::NULL {
             self.slots[id.slot()] = vacant(id.slot());
             self.asked[id.slot()] = false;
-            self.drops[id.slot()] = None;
             self.list.retain(|other| other.id != id);
         }
     }
@@ -96,19 +86,6 @@ impl FaceArray {
     pub(crate) fn list(&self) -> &[FaceInfo] {
         &self.list
     }
-
-    /// Counts a dropped packet for the face it was received on.
-    pub(crate) fn count_drop(&mut self, id: FaceId, reason: DropReason) {
-        if self.exists(id)
-            && let Some(Some(drops)) = self.drops.get_mut(id.slot())
-        {
-            drops[reason] += 1;
-        }
-    }
-
-    pub(crate) fn drops(&self, id: FaceId) -> Option<&DropCounters> {
-        self.drops.get(id.slot())?.as_deref().filter(|_| self.exists(id))
-    }
 }
 
 #[cfg(test)]
@@ -123,11 +100,9 @@ mod tests {
     fn a_reused_slot_is_another_face() {
         let mut faces = FaceArray::new();
         faces.set(face(300));
-        faces.count_drop(FaceId(300), DropReason::Malformed);
         faces.set(face(300 + 0x1_0000));
         assert_eq!(faces.get(FaceId(300)), None);
         assert_eq!(faces.list(), [face(300 + 0x1_0000)]);
-        assert_eq!(faces.drops(FaceId(300 + 0x1_0000)).map(DropCounters::total), Some(0));
         faces.remove(FaceId(300));
         assert!(faces.exists(FaceId(300 + 0x1_0000)));
         faces.remove(FaceId(300 + 0x1_0000));

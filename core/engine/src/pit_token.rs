@@ -10,8 +10,6 @@
 
 use namehop_wire::lp::PitToken;
 
-use super::PitRef;
-
 /// Length of a token.
 const TOKEN_BYTES: usize = 8;
 /// Bits of a token without the worker.
@@ -46,11 +44,11 @@ impl TokenForm {
         TokenForm { worker, slot_bits, generation_bits: (left - slot_bits).min(u32::BITS) }
     }
 
-    /// Returns the token for a PIT slot and the generation of its entry.
+    /// Returns the token for a PIT slot of an entry with this generation.
     #[inline(always)]
-    pub(crate) fn encode(&self, pit: PitRef, generation: u32) -> PitToken {
-        let slot = u64::from(pit.slot) & low_bits(self.slot_bits);
-        let place = u64::from(pit.entry) << self.slot_bits | slot;
+    pub(crate) fn encode(&self, entry: u32, slot: u32, generation: u32) -> PitToken {
+        let slot = u64::from(slot) & low_bits(self.slot_bits);
+        let place = u64::from(entry) << self.slot_bits | slot;
         let number = place << self.generation_bits | u64::from(generation) & low_bits(self.generation_bits);
         PitToken::short((u64::from(self.worker) << BITS | number).to_be_bytes(), TOKEN_BYTES).unwrap_or_default()
     }
@@ -95,8 +93,7 @@ mod tests {
     #[test]
     fn a_token_leads_back_to_its_slot() {
         let form = TokenForm::new(3, 0x1_0000, 0xFFF);
-        let pit = PitRef { entry: 0x0102, slot: 0x345 };
-        let token = form.encode(pit, 0xAABB_CCDD);
+        let token = form.encode(0x0102, 0x345, 0xAABB_CCDD);
         assert_eq!(token.as_slice(), [3, 1, 2, 0x34, 0x5A, 0xBB, 0xCC, 0xDD]);
         assert_eq!(worker(&token), Some(3));
     }
@@ -113,12 +110,12 @@ mod tests {
             (1 << 32, 1 << 24, false),
         ] {
             let form = TokenForm::new(0xFF, entries, slots);
-            let pit = PitRef { entry: (entries - 1) as u32, slot: (slots - 1) as u32 };
+            let (entry, slot) = ((entries - 1) as u32, (slots - 1) as u32);
             for generation in [0, 1, 0xFFFF_FFFF] {
-                let named = form.decode(&form.encode(pit, generation)).expect("a token of this form");
+                let named = form.decode(&form.encode(entry, slot, generation)).expect("a token of this form");
                 assert_eq!(
                     (named.entry, named.slot),
-                    (pit.entry, names_slots.then_some(pit.slot)),
+                    (entry, names_slots.then_some(slot)),
                     "{entries} entries, {slots} slots"
                 );
                 assert!(
@@ -132,7 +129,7 @@ mod tests {
     #[test]
     fn foreign_tokens_are_not_decoded() {
         let form = |worker| TokenForm::new(worker, 100, 100);
-        let token = form(4).encode(PitRef { entry: 1, slot: 1 }, 1);
+        let token = form(4).encode(1, 1, 1);
         assert!(form(4).decode(&token).is_some());
         assert_eq!(form(3).decode(&token), None);
         assert_eq!(form(3).decode(&PitToken::from_slice(&[3, 1, 2]).expect("short")), None);

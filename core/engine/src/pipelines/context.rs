@@ -10,14 +10,13 @@ use namehop_packet::{FaceId, FaceInfo, FaceScope, Outgoing, PacketBuffer, Stamp,
 use namehop_wire::NameRef;
 use namehop_wire::lp::NackReason;
 
-use super::core::Core;
-use super::learning::EngineEvent;
-use super::retry::is_pending;
-use super::route::Route;
 use crate::pcct::PitRef;
 use crate::pcct::record::{InRecord, UpstreamRecord};
-use crate::pipelines::outgoing_data::DataSource;
 use crate::scope::{InterestLimits, NameScope};
+use crate::state::ForwardingState;
+use crate::state::emitter::DataSource;
+use crate::state::events::EngineEvent;
+use crate::state::route::Route;
 use crate::strategy::upstreams::{answer_no_route, cheapest_eligible};
 use crate::strategy::{self, Measurements, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
 use crate::trace::TraceStep;
@@ -104,7 +103,7 @@ pub(crate) enum AtHand<'a> {
 
 /// One PIT slot during one trigger.
 pub(crate) struct Context<'a> {
-    pub(crate) core: &'a mut Core,
+    pub(crate) state: &'a mut ForwardingState,
     pub(crate) out: &'a mut Vec<Outgoing>,
     pub(crate) route: Route<'a>,
     pub(crate) now: Timestamp,
@@ -123,7 +122,7 @@ impl<'a> Context<'a> {
     /// Calls the strategy. If the strategy sends nothing because all next hops are down, the downstreams get a Nack
     /// NoRoute.
     pub(crate) fn dispatch(&mut self, trigger: Trigger) {
-        self.core.tracing.note(|| TraceStep::Asked(trigger));
+        self.state.emitter.note(|| TraceStep::Asked(trigger));
         match self.route.nexthops {
             // Management Interests reach the router under any strategy, so that a strategy choice cannot lock the
             // operator out.
@@ -137,11 +136,11 @@ impl<'a> Context<'a> {
 
     #[cold]
     fn answer_if_all_are_barred(&mut self) {
-        let slot = self.core.pcct.slot(self.pit);
+        let slot = self.state.pcct.slot(self.pit);
         let is_handled = slot.is_satisfied() || slot.expiry <= self.now || slot.has_strategy_timer();
-        let (pcct, now) = (&self.core.pcct, self.now);
+        let (pcct, now) = (&self.state.pcct, self.now);
         if !is_handled
-            && !pcct.out_records(self.pit).any(|record| is_pending(record, now))
+            && !pcct.out_records(self.pit).any(|record| record.is_pending(now))
             && cheapest_eligible(self).is_none()
         {
             answer_no_route(self);
@@ -151,17 +150,17 @@ impl<'a> Context<'a> {
     /// Calls the strategy for a pending Interest without an arriving packet, and settles the PIT entry. Steps taken
     /// here get a trace of their own.
     pub(crate) fn dispatch_alone(&mut self, trigger: Trigger) {
-        let is_traced = self.core.tracing.is_on() && self.core.trace_pending(self.now, self.pit);
+        let is_traced = self.state.emitter.is_tracing() && self.trace_pending();
         self.dispatch(trigger);
         self.settle();
         if is_traced {
-            self.core.end_pending_trace();
+            self.state.emitter.end_pending_trace();
         }
     }
 
     /// Without an arriving Interest: returns the pending one that may be sent to `face` and has the largest HopLimit.
     pub(crate) fn best_pending(&self, face: &FaceInfo) -> Option<InRecord> {
-        self.core
+        self.state
             .pending_for(self.now, self.pit, face)
             .max_by_key(|record| record.hop_limit.onward().map_or(u32::from(u8::MAX) + 1, u32::from))
             .copied()
@@ -175,7 +174,7 @@ impl<'a> Context<'a> {
 
     /// Returns whether `face` returned a Nack, or went down, for an Interest that is retried.
     fn is_barred_by_nack(&self, face: FaceId) -> bool {
-        let mut records = self.core.pcct.out_records(self.pit);
+        let mut records = self.state.pcct.out_records(self.pit);
         let is_barred = matches!(self.at_hand, AtHand::Retry)
             && records.any(|record| record.face == face && record.nacked().is_some());
         if is_barred {
@@ -187,8 +186,8 @@ impl<'a> Context<'a> {
     /// Ends the PIT entry if it has expired; otherwise arms its timer. Must be called once, last.
     #[inline]
     pub(crate) fn settle(&mut self) {
-        if self.core.pcct.slot(self.pit).expiry > self.now {
-            self.core.arm_timer(self.pit);
+        if self.state.pcct.slot(self.pit).expiry > self.now {
+            self.state.timers.arm(&mut self.state.pcct, self.pit);
         } else {
             self.end();
         }
@@ -197,24 +196,37 @@ impl<'a> Context<'a> {
     #[cold]
     fn end(&mut self) {
         let mut is_traced = false;
-        if !self.core.pcct.slot(self.pit).is_satisfied() {
-            is_traced = self.core.tracing.is_on() && self.core.trace_unanswered(self.now, self.pit);
+        if !self.state.pcct.slot(self.pit).is_satisfied() {
+            is_traced = self.state.emitter.is_tracing() && self.trace_unanswered();
             self.ingress = FaceId::INVALID;
             self.at_hand = AtHand::Nothing;
             self.dispatch(Trigger::BeforeExpirePendingInterest);
         }
-        self.core.end_slot(self.now, self.pit);
+        self.state.end_slot(self.now, self.pit);
         if is_traced {
-            self.core.end_trace();
+            self.state.emitter.end_trace();
         }
     }
 
+    #[cold]
+    fn trace_pending(&mut self) -> bool {
+        let pcct = &self.state.pcct;
+        self.state.emitter.trace_pending(self.now, pcct.name(self.pit.entry), pcct.in_count(self.pit))
+    }
+
+    #[cold]
+    fn trace_unanswered(&mut self) -> bool {
+        let pcct = &self.state.pcct;
+        let upstreams = pcct.out_records(self.pit).filter(|record| record.nacked().is_none()).count();
+        self.state.emitter.trace_unanswered(self.now, pcct.name(self.pit.entry), upstreams)
+    }
+
     fn out_index(&self, face: FaceId) -> Option<usize> {
-        self.core.pcct.find_out_record(self.pit, face)
+        self.state.pcct.find_out_record(self.pit, face)
     }
 }
 
-impl Core {
+impl ForwardingState {
     /// Returns the limits on where the Interest of an in-record may be sent.
     pub(crate) fn pending_limits(&self, pit: PitRef, record: &InRecord) -> InterestLimits {
         let from_scope = self.faces.get(record.face).map_or(FaceScope::NonLocal, |face| face.scope);
@@ -256,11 +268,11 @@ impl StrategyContext for Context<'_> {
     }
 
     fn face(&self, id: FaceId) -> Option<FaceInfo> {
-        self.core.faces.get(id)
+        self.state.faces.get(id)
     }
 
     fn random(&mut self) -> u64 {
-        self.core.random()
+        self.state.random()
     }
 
     fn nexthop_count(&self) -> usize {
@@ -273,7 +285,7 @@ impl StrategyContext for Context<'_> {
 
     #[inline(always)]
     fn is_eligible(&self, nexthop: FaceId) -> bool {
-        let Some(face) = self.core.faces.get(nexthop) else { return false };
+        let Some(face) = self.state.faces.get(nexthop) else { return false };
         let may_go = match &self.at_hand {
             AtHand::Interest(interest) => interest.limits.may_go_to(&face),
             _ => self.has_pending_for(&face) && !self.is_barred_by_nack(nexthop),
@@ -285,37 +297,37 @@ impl StrategyContext for Context<'_> {
     }
 
     fn face_count(&self) -> usize {
-        self.core.faces.list().len()
+        self.state.faces.list().len()
     }
 
     fn face_at(&self, index: usize) -> FaceInfo {
-        self.core.faces.list()[index]
+        self.state.faces.list()[index]
     }
 
     fn in_records(&self) -> impl Iterator<Item = strategy::InRecord> {
-        let records = self.core.pcct.in_records(self.pit);
+        let records = self.state.pcct.in_records(self.pit);
         records.map(|record| strategy::InRecord { face: record.face, expiry: record.expiry })
     }
 
     fn out_records(&self) -> impl Iterator<Item = OutRecord> {
-        self.core.pcct.out_records(self.pit).map(seen_by_strategy)
+        self.state.pcct.out_records(self.pit).map(seen_by_strategy)
     }
 
     fn out_scratch(&mut self, face: FaceId) -> Option<&mut OutScratch> {
         let index = self.out_index(face)?;
-        Some(&mut self.core.pcct.out_record_mut(self.pit, index).scratch)
+        Some(&mut self.state.pcct.out_record_mut(self.pit, index).scratch)
     }
 
     fn pit_scratch(&mut self) -> &mut PitScratch {
-        &mut self.core.pcct.slot_mut(self.pit).scratch
+        &mut self.state.pcct.slot_mut(self.pit).scratch
     }
 
     fn measurements(&mut self) -> Option<&mut Measurements> {
-        Some(self.core.measurements.entry(self.route.prefix_hash, self.now))
+        Some(self.state.measurements.entry(self.route.prefix_hash, self.now))
     }
 
     fn is_non_discovery(&self) -> bool {
-        self.core.pcct.slot(self.pit).is_non_discovery()
+        self.state.pcct.slot(self.pit).is_non_discovery()
     }
 
     fn send_interest(&mut self, face: FaceId) -> bool {
@@ -339,23 +351,23 @@ impl StrategyContext for Context<'_> {
     }
 
     fn reject_pending_interest(&mut self) {
-        self.core.pcct.slot_mut(self.pit).expiry = self.now;
+        self.state.pcct.slot_mut(self.pit).expiry = self.now;
     }
 
     fn set_expiry_ms(&mut self, milliseconds: u64) {
-        self.core.pcct.slot_mut(self.pit).expiry = self.now.plus_ms(milliseconds);
+        self.state.pcct.slot_mut(self.pit).expiry = self.now.plus_ms(milliseconds);
     }
 
     fn schedule_timer_us(&mut self, delay_us: u64) {
         let deadline = Timestamp(self.now.0.saturating_add(delay_us.saturating_mul(1_000)));
-        self.core.schedule_strategy_timer(self.pit, deadline);
+        self.state.timers.arm_for_strategy(&mut self.state.pcct, self.pit, deadline);
     }
 
     fn send_data_to_all(&mut self) {
         let AtHand::Data(data) = &mut self.at_hand else { return };
         let Some(buffer) = data.buffer.take() else { return };
         let announcement = data.announcement.as_ref().filter(|_| data.pass_announcement);
-        self.core.outgoing_data(self.now, self.pit, &data.source, buffer, announcement, self.out);
+        self.state.outgoing_data(self.now, self.pit, &data.source, buffer, announcement, self.out);
     }
 
     fn learn_announced_route(&mut self) -> bool {
@@ -363,30 +375,32 @@ impl StrategyContext for Context<'_> {
         let Some(announcement) = &data.announcement else { return false };
         data.pass_announcement = true;
         let announcement = announcement.bytes().to_vec();
-        self.core.report(EngineEvent::RouteLearned { face: self.ingress, announcement })
+        self.state.emitter.report(EngineEvent::RouteLearned { face: self.ingress, announcement })
     }
 
     fn request_announcement(&mut self) {
         let AtHand::Data(data) = &mut self.at_hand else { return };
         let Some(buffer) = data.buffer.take() else { return };
-        let mut downstreams = std::mem::take(&mut self.core.downstreams);
+        let mut downstreams = std::mem::take(&mut self.state.scratch.downstreams);
         downstreams.clear();
-        let out_of_scope = self.core.take_downstreams(self.now, self.pit, &data.source, &mut downstreams);
-        self.core.count_undelivered(&data.source, &downstreams, out_of_scope);
+        let out_of_scope = self.state.take_downstreams(self.now, self.pit, &data.source, &mut downstreams);
+        self.state.count_undelivered(&data.source, &downstreams, out_of_scope);
         let name =
             namehop_wire::DataHeader::decode(buffer.bytes()).map(|header| header.name.to_owned()).unwrap_or_default();
-        if let Err(buffer) = self.core.await_announcement(self.now, name, data.source, buffer, &downstreams) {
-            self.core.send_data(buffer, &data.source, &downstreams, None, self.out);
+        let ForwardingState { learning, emitter, .. } = &mut *self.state;
+        let waits = learning.await_announcement(emitter, self.now, name, data.source, buffer, &downstreams);
+        if let Err(buffer) = waits {
+            self.state.emitter.send_data(buffer, &data.source, &downstreams, None, self.out);
         }
-        self.core.downstreams = downstreams;
+        self.state.scratch.downstreams = downstreams;
     }
 
     fn forget_learned_route(&mut self, face: FaceId) {
         let entry = self.pit.entry;
-        let by_hint = !self.core.pcct.delegation(entry).is_empty();
-        let matched = if by_hint { self.core.pcct.delegation(entry) } else { self.core.pcct.name(entry) };
+        let by_hint = !self.state.pcct.delegation(entry).is_empty();
+        let matched = if by_hint { self.state.pcct.delegation(entry) } else { self.state.pcct.name(entry) };
         let matched = NameRef::from_value(matched).unwrap_or_default();
         let prefix = matched.prefix(self.route.prefix_len).to_owned();
-        self.core.report(EngineEvent::RouteForgotten { prefix, face });
+        self.state.emitter.report(EngineEvent::RouteForgotten { prefix, face });
     }
 }

@@ -9,20 +9,23 @@ use namehop_wire::NameRef;
 use crate::fib::FibGuess;
 use crate::parse::{MAX_BURST, Parsed, ParsedKind};
 
+/// Maximum number of packets in a group, which are prefetched together.
+pub const MAX_LOOKAHEAD: usize = 64;
+
 /// The prefetch plane's results for one packet, except the hashes of its name. Guesses may be wrong.
 #[derive(Debug, Default)]
-pub(super) struct Guess {
+pub(crate) struct Guess {
     /// Whether the hashes are computed.
-    pub(super) is_hashed: bool,
+    pub(crate) is_hashed: bool,
     /// Entry of the PIT-CS composite table that the packet probably concerns.
-    pub(super) entry: Option<u32>,
+    pub(crate) entry: Option<u32>,
     /// Its PIT slot, if the PIT token contains it.
-    pub(super) slot: Option<u32>,
+    pub(crate) slot: Option<u32>,
     /// The entry that will probably be evicted for the packet: one with cached Data for Data, one with a PIT slot for
     /// an Interest.
-    pub(super) victim: Option<u32>,
+    pub(crate) victim: Option<u32>,
     /// FIB entry of the name, as far as the lookup has come.
-    pub(super) fib: FibGuess,
+    pub(crate) fib: FibGuess,
 }
 
 /// Consecutive packets of a burst that pass a step together, and where [`BurstState`] keeps their guesses and hashes.
@@ -50,18 +53,18 @@ impl Group {
     }
 
     #[inline(always)]
-    pub(super) fn positions(self) -> Range<usize> {
+    pub(crate) fn positions(self) -> Range<usize> {
         self.position..self.position + self.len
     }
 
     #[inline(always)]
-    pub(super) fn places(self) -> Range<usize> {
+    pub(crate) fn places(self) -> Range<usize> {
         self.place..self.place + self.len
     }
 
     /// Returns the position and the place of each packet.
     #[inline(always)]
-    pub(super) fn each(self) -> impl Iterator<Item = (usize, usize)> {
+    pub(crate) fn each(self) -> impl Iterator<Item = (usize, usize)> {
         self.positions().zip(self.places())
     }
 }
@@ -74,9 +77,9 @@ impl Group {
 /// position or a place is not below [`MAX_BURST`].
 #[derive(Debug)]
 pub struct BurstState {
-    pub(super) parsed: Box<[Parsed]>,
-    pub(super) guesses: Box<[Guess]>,
-    pub(super) hashes: Box<[PrefixHashes]>,
+    pub(crate) parsed: Box<[Parsed]>,
+    pub(crate) guesses: Box<[Guess]>,
+    pub(crate) hashes: Box<[PrefixHashes]>,
 }
 
 impl Default for BurstState {
@@ -96,7 +99,7 @@ impl BurstState {
     }
 
     /// Returns a state for bursts without packets, which owns no memory.
-    pub(super) fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         BurstState { parsed: Box::default(), guesses: Box::default(), hashes: Box::default() }
     }
 
@@ -120,7 +123,7 @@ impl BurstState {
 
     /// Returns the packet at `position` of the burst, the guesses at `place`, and the hashes there if they are valid.
     #[inline]
-    pub(super) fn at(&mut self, position: usize, place: usize) -> (&Parsed, &mut Guess, Option<&PrefixHashes>) {
+    pub(crate) fn at(&mut self, position: usize, place: usize) -> (&Parsed, &mut Guess, Option<&PrefixHashes>) {
         let (guess, hashes) = (&mut self.guesses[place], &self.hashes[place]);
         let usable = guess.is_hashed && hashes.result().is_ok();
         (&self.parsed[position], guess, usable.then_some(hashes))

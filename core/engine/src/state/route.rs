@@ -4,11 +4,13 @@ use namehop_hash::{HashKey, PrefixHashes, hash_prefixes};
 use namehop_packet::{FaceId, PacketBuffer};
 use namehop_wire::{InterestLayout, NameLayout, NameRef};
 
-use super::Fib;
-use crate::fib::{FibGuess, FibMatch};
+use crate::fib::{FibGuess, FibMatch, FibReader};
 use crate::pcct::{Pcct, PitRef};
 use crate::strategy::StrategyInstance;
 use crate::trace::TraceStep;
+
+/// The FIB reader of an engine.
+pub type Fib = FibReader<StrategyInstance>;
 
 /// Maximum number of delegations of a forwarding hint that are tried. Each costs a lookup, so the sender must not
 /// choose their number.
