@@ -28,7 +28,8 @@
 //! use namehop_engine::strategy::StrategyInstance;
 //! use namehop_engine::{Engine, EngineConfig};
 //! use namehop_hash::HashKey;
-//! use namehop_packet::{BufferPool, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, PacketKind, Timestamp};
+//! use namehop_packet::{BufferPool, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType};
+//! use namehop_packet::{PacketKind, Timestamp};
 //! use namehop_wire::{InterestBuilder, Name};
 //!
 //! let (key, pool) = (HashKey::random(), BufferPool::new(100, 100));

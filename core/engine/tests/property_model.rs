@@ -11,6 +11,12 @@ use model::runner::Runner;
 use model::scenario::{Action, Scenario, any_scenario};
 use proptest::prelude::*;
 
+/// Returns a configuration with at least this number of cases.
+fn at_least(cases: u32) -> ProptestConfig {
+    let default = ProptestConfig::default();
+    ProptestConfig { cases: default.cases.max(cases), max_shrink_iters: 20_000, failure_persistence: None, ..default }
+}
+
 /// Runs a scenario, and returns everything the engine sends.
 fn sent(scenario: &Scenario) -> Result<Vec<String>, TestCaseError> {
     sent_by(scenario, Division::NONE)
@@ -36,7 +42,7 @@ fn sent_by(scenario: &Scenario, division: Division) -> Result<Vec<String>, TestC
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(400), max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(at_least(400))]
 
     #[test]
     fn tracing_changes_nothing_that_is_sent(scenario in any_scenario()) {
@@ -45,7 +51,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(3_000), max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(at_least(3_000))]
 
     #[test]
     fn the_engine_sends_what_the_model_sends(scenario in any_scenario()) {
@@ -62,11 +68,14 @@ fn without_cache(mut scenario: Scenario) -> Scenario {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1_000), max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(at_least(1_000))]
 
     /// Names are divided by their first component, so no engine has only a part of what an Interest requests by prefix.
     #[test]
-    fn several_engines_send_what_the_model_sends(scenario in any_scenario(), engines in prop_oneof![Just(2_usize), Just(4)]) {
+    fn several_engines_send_what_the_model_sends(
+        scenario in any_scenario(),
+        engines in prop_oneof![Just(2_usize), Just(4)],
+    ) {
         sent_by(&scenario, Division { engines, components: 1, divided: 0 })?;
     }
 

@@ -14,16 +14,16 @@ impl Engine {
         self.state.faces.set(info);
         self.state.emitter.face_drops_mut().set_face(info.id);
         self.state.pcct.set_face(info.id);
-        if goes_down && self.state.faces.is_asked(info.id) {
+        if goes_down && self.state.faces.was_sent_to(info.id) {
             self.state.lost_upstreams.start(&self.state.pcct);
         }
     }
 
     /// Marks an existing face as belonging to an unsolicited remote peer, or not. All such faces together can keep at
     /// most half of a full PIT from the others. The default is `false`.
-    pub fn set_stranger(&mut self, id: FaceId, is_stranger: bool) {
+    pub fn set_unsolicited(&mut self, id: FaceId, is_unsolicited: bool) {
         if self.state.faces.exists(id) {
-            self.state.pcct.set_stranger(id, is_stranger);
+            self.state.pcct.set_unsolicited(id, is_unsolicited);
         }
     }
 
@@ -36,11 +36,11 @@ impl Engine {
     /// Removes a face. Its records in the PIT are ignored from now on. Interests pending on it are retried in the next
     /// calls of [`advance`](Self::advance), or answered with a Nack.
     pub fn remove_face(&mut self, id: FaceId) {
-        let is_asked = self.state.faces.is_asked(id);
+        let was_sent_to = self.state.faces.was_sent_to(id);
         self.state.faces.remove(id);
         self.state.emitter.face_drops_mut().remove_face(id);
         self.state.pcct.remove_face(id);
-        if is_asked {
+        if was_sent_to {
             self.state.lost_upstreams.start(&self.state.pcct);
         }
     }

@@ -10,7 +10,8 @@
 //! | `keys` | lookup, insertion and removal of entries |
 //! | `slots` | PIT slots: opening, closing, timers, finding the ones that Data satisfies |
 //! | `records`, `chain` | downstream and upstream records of a slot |
-//! | `content`, `insertion`, `content_settings`, `data_digest`, `erasure`, `prefix_index`, `second_tier` | the Content Store |
+//! | `content`, `insertion`, `content_settings` | the Content Store: lookup, insertion, settings |
+//! | `data_digest`, `erasure`, `prefix_index`, `second_tier` | its digests, erasure, prefix index and second tier |
 //! | `digest_names` | names of Data that Interests request by digest |
 //! | `prefetch` | prefetches |
 //! | `blocks` | memory for Data, long names, copies of Interests |

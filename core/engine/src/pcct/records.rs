@@ -240,7 +240,7 @@ impl Pcct {
 
     /// Returns whether the Interest was sent to this face.
     #[inline(always)]
-    pub(crate) fn has_asked(&self, pit: PitRef, face: FaceId) -> bool {
+    pub(crate) fn was_sent_to(&self, pit: PitRef, face: FaceId) -> bool {
         let slot = self.slot(pit);
         // The usual case: the first upstream.
         slot.out_count > 0 && slot.out_records[0].face == face

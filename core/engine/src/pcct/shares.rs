@@ -19,7 +19,7 @@ const GONE: u32 = 1 << 31;
 struct Held {
     face: FaceId,
     slots: u32,
-    is_stranger: bool,
+    is_unsolicited: bool,
 }
 
 /// The count of a face, as far as it matters for eviction.
@@ -27,7 +27,7 @@ struct Held {
 pub(super) struct Standing {
     /// Number of slots; a removed face has more than any existing one.
     slots: u32,
-    is_stranger: bool,
+    is_unsolicited: bool,
 }
 
 impl Standing {
@@ -62,8 +62,8 @@ impl Shares {
         if self.held.get(place).is_none_or(|held| held.face != face) {
             self.start_counting(face);
         }
-        let Held { slots, is_stranger, .. } = &mut self.held[place];
-        let group = usize::from(*is_stranger);
+        let Held { slots, is_unsolicited, .. } = &mut self.held[place];
+        let group = usize::from(*is_unsolicited);
         *slots += 1;
         self.all[group] += 1;
         self.most[group] = self.most[group].max(*slots & !GONE);
@@ -76,7 +76,7 @@ impl Shares {
             Some(held) if held.face == face => {
                 held.slots -= 1;
                 if held.slots & GONE == 0 {
-                    self.all[usize::from(held.is_stranger)] -= 1;
+                    self.all[usize::from(held.is_unsolicited)] -= 1;
                     return;
                 }
             }
@@ -98,33 +98,33 @@ impl Shares {
     }
 
     /// Records whether the face belongs to an unsolicited remote peer.
-    pub(super) fn set_stranger(&mut self, face: FaceId, is_stranger: bool) {
+    pub(super) fn set_unsolicited(&mut self, face: FaceId, is_unsolicited: bool) {
         self.start_counting(face);
         let held = &mut self.held[face.slot()];
-        let before = std::mem::replace(held, Held { is_stranger, ..*held });
+        let before = std::mem::replace(held, Held { is_unsolicited, ..*held });
         if before.slots & GONE == 0 {
-            self.all[usize::from(before.is_stranger)] -= before.slots;
-            self.enter(Held { is_stranger, ..before });
+            self.all[usize::from(before.is_unsolicited)] -= before.slots;
+            self.enter(Held { is_unsolicited, ..before });
         }
     }
 
     /// Returns whether the face belongs to an unsolicited remote peer.
-    pub(super) fn is_stranger(&self, face: FaceId) -> bool {
-        self.held.get(face.slot()).is_some_and(|held| held.face == face && held.is_stranger)
+    pub(super) fn is_unsolicited(&self, face: FaceId) -> bool {
+        self.held.get(face.slot()).is_some_and(|held| held.face == face && held.is_unsolicited)
     }
 
     /// Records that the face was removed.
     pub(super) fn remove_face(&mut self, face: FaceId) {
         if let Some(held) = self.held.get_mut(face.slot()).filter(|held| held.face == face && held.slots & GONE == 0) {
             self.gone += held.slots;
-            self.all[usize::from(held.is_stranger)] -= held.slots;
+            self.all[usize::from(held.is_unsolicited)] -= held.slots;
             held.slots |= GONE;
         }
     }
 
     /// Adds the count of a face to its group.
     fn enter(&mut self, held: Held) {
-        let group = usize::from(held.is_stranger);
+        let group = usize::from(held.is_unsolicited);
         self.all[group] += held.slots;
         self.most[group] = self.most[group].max(held.slots);
     }
@@ -136,7 +136,7 @@ impl Shares {
             None => {
                 self.most = [0; 2];
                 for held in self.held.iter().filter(|held| held.slots & GONE == 0) {
-                    let most = &mut self.most[usize::from(held.is_stranger)];
+                    let most = &mut self.most[usize::from(held.is_unsolicited)];
                     *most = held.slots.max(*most);
                 }
                 VICTIMS_PER_COUNT
@@ -148,22 +148,22 @@ impl Shares {
     #[inline]
     pub(super) fn standing(&self, face: FaceId) -> Standing {
         match self.held.get(face.slot()) {
-            Some(held) if held.face == face => Standing { slots: held.slots, is_stranger: held.is_stranger },
-            _ => Standing { slots: u32::MAX, is_stranger: false },
+            Some(held) if held.face == face => Standing { slots: held.slots, is_unsolicited: held.is_unsolicited },
+            _ => Standing { slots: u32::MAX, is_unsolicited: false },
         }
     }
 
     /// Returns the rank of a face that is about to open another slot.
     pub(super) fn rank_of_newcomer(&self, face: FaceId) -> (bool, u32) {
         let held = self.held.get(face.slot()).copied().filter(|held| held.face == face).unwrap_or_default();
-        self.rank(Standing { slots: held.slots & !GONE, is_stranger: held.is_stranger })
+        self.rank(Standing { slots: held.slots & !GONE, is_unsolicited: held.is_unsolicited })
     }
 
     /// Returns the rank in eviction; a higher rank evicts first. Unsolicited remote peers rank higher if together they
     /// hold more than all others; otherwise the others do. Within a group, faces that hold more rank higher.
     #[inline]
     pub(super) fn rank(&self, standing: Standing) -> (bool, u32) {
-        (standing.is_stranger == (self.all[1] > self.all[0]), standing.slots)
+        (standing.is_unsolicited == (self.all[1] > self.all[0]), standing.slots)
     }
 
     /// Returns whether removed faces have PIT slots.
@@ -177,7 +177,7 @@ impl Shares {
     /// nothing to it.
     #[inline]
     pub(super) fn is_much(&self, standing: Standing) -> bool {
-        standing.slots >= self.most[usize::from(standing.is_stranger)].div_ceil(2)
+        standing.slots >= self.most[usize::from(standing.is_unsolicited)].div_ceil(2)
     }
 
     /// Returns whether the face holds no slots, or would not hold much with one more.
@@ -198,9 +198,9 @@ impl Shares {
         if before.face != face {
             if before.slots & GONE == 0 {
                 self.gone += before.slots;
-                self.all[usize::from(before.is_stranger)] -= before.slots;
+                self.all[usize::from(before.is_unsolicited)] -= before.slots;
             }
-            self.held[place] = Held { face, slots: 0, is_stranger: false };
+            self.held[place] = Held { face, slots: 0, is_unsolicited: false };
         }
     }
 
@@ -222,11 +222,11 @@ impl Shares {
         }
         let mut all = [0; 2];
         for (held, found) in self.held.iter().zip(slots) {
-            all[usize::from(held.is_stranger)] += if held.slots & GONE == 0 { found } else { 0 };
+            all[usize::from(held.is_unsolicited)] += if held.slots & GONE == 0 { found } else { 0 };
             if held.slots & !GONE != found {
                 return Err(format!("face {} holds {found} PIT slots, {} counted", held.face, held.slots & !GONE));
             }
-            let most = self.most[usize::from(held.is_stranger)];
+            let most = self.most[usize::from(held.is_unsolicited)];
             if held.slots & GONE == 0 && found > most {
                 return Err(format!("face {} holds {found} PIT slots, more than the expected {most}", held.face));
             }
@@ -287,20 +287,20 @@ mod tests {
     #[test]
     fn the_group_that_holds_more_gives_up_something() {
         let mut shares = Shares::default();
-        let [known, stranger] = [300, 301].map(FaceId);
-        shares.set_stranger(stranger, true);
+        let [known, unsolicited] = [300, 301].map(FaceId);
+        shares.set_unsolicited(unsolicited, true);
         (0..3).for_each(|_| shares.add(known));
-        (0..2).for_each(|_| shares.add(stranger));
-        let first = |shares: &Shares| shares.rank(shares.standing(stranger)) > shares.rank(shares.standing(known));
+        (0..2).for_each(|_| shares.add(unsolicited));
+        let first = |shares: &Shares| shares.rank(shares.standing(unsolicited)) > shares.rank(shares.standing(known));
         assert!(!first(&shares));
-        (0..2).for_each(|_| shares.add(stranger));
+        (0..2).for_each(|_| shares.add(unsolicited));
         assert!(first(&shares) && shares.rank_of_newcomer(FaceId(302)) == (false, 0));
-        shares.set_stranger(stranger, false);
+        shares.set_unsolicited(unsolicited, false);
         assert_eq!((shares.all, shares.most), ([7, 0], [4, 4]));
-        shares.set_stranger(stranger, true);
-        shares.remove_face(stranger);
+        shares.set_unsolicited(unsolicited, true);
+        shares.remove_face(unsolicited);
         assert_eq!((shares.all, shares.gone), ([3, 0], 4));
-        let open = [known, known, known, stranger, stranger, stranger, stranger];
+        let open = [known, known, known, unsolicited, unsolicited, unsolicited, unsolicited];
         shares.check_invariants(open.into_iter()).expect("invariants");
     }
 
@@ -308,7 +308,7 @@ mod tests {
     fn half_of_the_most_is_much() {
         let mut shares = Shares::default();
         (0..5).for_each(|_| shares.add(FaceId(300)));
-        let is_much = |slots| shares.is_much(Standing { slots, is_stranger: false });
+        let is_much = |slots| shares.is_much(Standing { slots, is_unsolicited: false });
         assert_eq!([1, 2, 3, 5].map(is_much), [false, false, true, true]);
         assert!(shares.standing(FaceId(300)).slots == 5 && shares.standing(FaceId(301)).is_gone());
         // A removed face ranks above all, until it is set again.

@@ -145,13 +145,13 @@ impl Pcct {
     }
 
     /// Returns whether the face belongs to an unsolicited remote peer.
-    pub(crate) fn is_stranger(&self, face: FaceId) -> bool {
-        self.shares.is_stranger(face)
+    pub(crate) fn is_unsolicited(&self, face: FaceId) -> bool {
+        self.shares.is_unsolicited(face)
     }
 
     /// Records whether the face belongs to an unsolicited remote peer.
-    pub(crate) fn set_stranger(&mut self, face: FaceId, is_stranger: bool) {
-        self.shares.set_stranger(face, is_stranger);
+    pub(crate) fn set_unsolicited(&mut self, face: FaceId, is_unsolicited: bool) {
+        self.shares.set_unsolicited(face, is_unsolicited);
     }
 
     /// Records that the face was removed: its slots are evicted first.

@@ -180,7 +180,7 @@ impl ForwardingState {
     #[inline(always)]
     fn keep_asked(&self, matches: &mut Vec<PitRef>, face: FaceId) {
         match matches[..] {
-            [only] if self.pcct.has_asked(only, face) => {}
+            [only] if self.pcct.was_sent_to(only, face) => {}
             _ => self.remove_not_asked(matches, face),
         }
     }
@@ -188,7 +188,7 @@ impl ForwardingState {
     #[cold]
     #[inline(never)]
     fn remove_not_asked(&self, matches: &mut Vec<PitRef>, face: FaceId) {
-        matches.retain(|&pit| self.pcct.has_asked(pit, face));
+        matches.retain(|&pit| self.pcct.was_sent_to(pit, face));
     }
 
     /// Returns the entry that determines the hint under which the Data is cached: the entry of its token, or else one
@@ -206,7 +206,7 @@ impl ForwardingState {
     #[cold]
     #[inline(never)]
     fn partition_of_several(&self, matches: &[PitRef], by_token: Option<u32>, ingress: FaceId) -> u32 {
-        let asked = |pit: &&PitRef| self.pcct.has_asked(**pit, ingress);
+        let asked = |pit: &&PitRef| self.pcct.was_sent_to(**pit, ingress);
         let by_token = matches.iter().find(|pit| Some(pit.entry) == by_token);
         by_token.or_else(|| matches.iter().find(asked)).unwrap_or(&matches[0]).entry
     }

@@ -64,7 +64,7 @@ impl Context<'_> {
         out_record.lifetime_ms = u32::try_from(lifetime_ms).unwrap_or(u32::MAX);
         out_record.set_nacked(None);
 
-        self.state.faces.note_asked(face.id);
+        self.state.faces.note_sent_to(face.id);
 
         // An aggregated Interest may live longer than the one sent now: see `retry`.
         let ends = out_record.expiry();

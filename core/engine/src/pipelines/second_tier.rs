@@ -33,15 +33,15 @@ impl ForwardingState {
         (face, name_hash, must_be_fresh): (FaceId, u64, bool),
     ) -> Option<ReadId> {
         let location = self.pcct.content.second_tier.as_ref()?.find(name_hash, must_be_fresh)?;
-        let is_stranger = self.pcct.is_stranger(face);
-        let has_room = self.tier_reads.as_ref()?.has_room(face, is_stranger);
+        let is_unsolicited = self.pcct.is_unsolicited(face);
+        let has_room = self.tier_reads.as_ref()?.has_room(face, is_unsolicited);
         let tier = self.pcct.content.second_tier.as_mut()?;
         if !has_room {
             tier.note_busy();
             return None;
         }
         tier.set_now(now);
-        match tier.start_read(name_hash, location, is_stranger) {
+        match tier.start_read(name_hash, location, is_unsolicited) {
             ReadStart::Started(read) | ReadStart::Joined(read) => {
                 self.emitter.note(|| TraceStep::AsksDisk);
                 Some(read)
@@ -53,9 +53,9 @@ impl ForwardingState {
     /// Makes an Interest wait for a read that [was started](Self::start_tier_read).
     #[cold]
     pub(super) fn wait_for_tier(&mut self, read: ReadId, interest: Incoming) -> Result<(), DropReason> {
-        let is_stranger = self.pcct.is_stranger(interest.face);
+        let is_unsolicited = self.pcct.is_unsolicited(interest.face);
         let without_room = match &mut self.tier_reads {
-            Some(reads) => reads.push(read, interest, is_stranger),
+            Some(reads) => reads.push(read, interest, is_unsolicited),
             None => Some(interest),
         };
         // `start_tier_read` checked for room, so the Interest is never returned.

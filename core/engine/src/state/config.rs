@@ -54,8 +54,12 @@ impl fmt::Display for UnsolicitedPolicy {
 
 /// The error that no policy for unsolicited Data has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown policy '{0}' for unsolicited Data, expected one of {names}", names = UnsolicitedPolicy::ALL.map(UnsolicitedPolicy::name).join(", "))]
+#[error("unknown policy '{0}' for unsolicited Data, expected one of {names}", names = policy_names())]
 pub struct UnknownUnsolicitedPolicy(pub String);
+
+fn policy_names() -> String {
+    UnsolicitedPolicy::ALL.map(UnsolicitedPolicy::name).join(", ")
+}
 
 impl FromStr for UnsolicitedPolicy {
     type Err = UnknownUnsolicitedPolicy;

@@ -17,7 +17,7 @@ pub(crate) struct FaceArray {
     slots: Vec<FaceInfo>,
     /// By slot too: whether an Interest was sent to the face. If not, no Interest has to be retried when the face is
     /// removed.
-    asked: Vec<bool>,
+    sent_to: Vec<bool>,
     /// The same faces one after another, for strategies that flood.
     list: Vec<FaceInfo>,
 }
@@ -26,8 +26,8 @@ impl FaceArray {
     pub(crate) fn new() -> Self {
         let mut slots: Vec<FaceInfo> = (0..=FaceId::NULL.slot()).map(vacant).collect();
         slots[FaceId::NULL.slot()] = NULL_FACE;
-        let asked = vec![false; slots.len()];
-        FaceArray { slots, asked, list: Vec::new() }
+        let sent_to = vec![false; slots.len()];
+        FaceArray { slots, sent_to, list: Vec::new() }
     }
 
     /// Adds a face or updates it. Another face in the same slot is removed.
@@ -35,7 +35,7 @@ impl FaceArray {
         let slot = info.id.slot();
         if self.slots.len() <= slot {
             self.slots.extend((self.slots.len()..=slot).map(vacant));
-            self.asked.resize(slot + 1, false);
+            self.sent_to.resize(slot + 1, false);
         }
         self.list.retain(|other| other.id.slot() != slot);
         self.list.push(info);
@@ -46,7 +46,7 @@ impl FaceArray {
     pub(crate) fn remove(&mut self, id: FaceId) {
         if self.exists(id) && id != FaceId::NULL {
             self.slots[id.slot()] = vacant(id.slot());
-            self.asked[id.slot()] = false;
+            self.sent_to[id.slot()] = false;
             self.list.retain(|other| other.id != id);
         }
     }
@@ -66,15 +66,15 @@ impl FaceArray {
 
     /// Records that an Interest is sent to a face.
     #[inline]
-    pub(crate) fn note_asked(&mut self, id: FaceId) {
-        if let Some(asked) = self.asked.get_mut(id.slot()) {
-            *asked = true;
+    pub(crate) fn note_sent_to(&mut self, id: FaceId) {
+        if let Some(sent_to) = self.sent_to.get_mut(id.slot()) {
+            *sent_to = true;
         }
     }
 
     /// Returns whether Interests may be pending on this face.
-    pub(crate) fn is_asked(&self, id: FaceId) -> bool {
-        self.exists(id) && self.asked.get(id.slot()).is_some_and(|&asked| asked)
+    pub(crate) fn was_sent_to(&self, id: FaceId) -> bool {
+        self.exists(id) && self.sent_to.get(id.slot()).is_some_and(|&sent_to| sent_to)
     }
 
     #[inline]

@@ -1,9 +1,9 @@
 //! Data that waits for a prefix announcement, for the self-learning strategy.
 //!
-//! If an announcement is to be attached to Data that goes downstream, the Data and the list of its downstreams leave the
-//! PIT and wait here until the control plane replies with the announcement or one second has passed. Then the Data is
-//! sent with the announcement, or without one. Interests that arrive in the meantime are answered by the Content Store
-//! or open a new PIT entry.
+//! If an announcement is to be attached to Data that goes downstream, the Data and the list of its downstreams leave
+//! the PIT and wait here until the control plane replies with the announcement or one second has passed. Then the Data
+//! is sent with the announcement, or without one. Interests that arrive in the meantime are answered by the Content
+//! Store or open a new PIT entry.
 
 use namehop_packet::{DropReason, Outgoing, PacketBuffer, Timestamp};
 use namehop_wire::Name;

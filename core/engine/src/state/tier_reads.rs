@@ -24,7 +24,7 @@ const SHARED_BY_ALL: usize = ReadId::COUNT / 2;
 /// A face with fewer waiting Interests than this has few.
 const FACE_SHARE: u16 = 16;
 /// Unsolicited remote peers get one part in this number of both limits.
-const STRANGERS_PART: usize = 2;
+const UNSOLICITED_PART: usize = 2;
 /// Index that means none.
 const NONE: u32 = u32::MAX;
 
@@ -32,7 +32,7 @@ const NONE: u32 = u32::MAX;
 struct Place {
     interest: Option<Incoming>,
     /// Whether it was received from an unsolicited remote peer.
-    is_strangers: bool,
+    is_unsolicited: bool,
     /// Index of the next Interest that waits for the same read, or of the next free slot.
     next: u32,
 }
@@ -53,7 +53,7 @@ pub(crate) struct TierReads {
     free: u32,
     waiting: usize,
     /// Number of them that came from unsolicited remote peers.
-    waiting_of_strangers: usize,
+    waiting_unsolicited: usize,
     /// Number of them by face; faces without any have no entry. The map has capacity for the maximum, so it does not
     /// grow.
     by_face: HashMap<FaceId, u16>,
@@ -72,11 +72,11 @@ impl TierReads {
         TierReads {
             queues: vec![EMPTY; ReadId::COUNT].into(),
             places: (0..MAX_WAITING)
-                .map(|place| Place { interest: None, is_strangers: false, next: next(place) })
+                .map(|place| Place { interest: None, is_unsolicited: false, next: next(place) })
                 .collect(),
             free: 0,
             waiting: 0,
-            waiting_of_strangers: 0,
+            waiting_unsolicited: 0,
             by_face: HashMap::with_capacity(2 * MAX_WAITING),
             valid_from: Vec::new(),
             parsed: Parsed::default(),
@@ -90,24 +90,24 @@ impl TierReads {
     }
 
     /// Returns whether one more Interest of this face may wait.
-    pub(crate) fn has_room(&self, face: FaceId, is_stranger: bool) -> bool {
-        let (waiting, part) = match is_stranger {
-            true => (self.waiting_of_strangers, STRANGERS_PART),
-            false => (self.waiting - self.waiting_of_strangers, 1),
+    pub(crate) fn has_room(&self, face: FaceId, is_unsolicited: bool) -> bool {
+        let (waiting, part) = match is_unsolicited {
+            true => (self.waiting_unsolicited, UNSOLICITED_PART),
+            false => (self.waiting - self.waiting_unsolicited, 1),
         };
         let has_few = || self.by_face.get(&face).is_none_or(|&waiting| waiting < FACE_SHARE);
         self.free != NONE && waiting < MAX_WAITING / part && (waiting < SHARED_BY_ALL / part || has_few())
     }
 
     /// Appends an Interest to the queue of a read. If there [is no room](Self::has_room), it is returned.
-    pub(crate) fn push(&mut self, read: ReadId, interest: Incoming, is_stranger: bool) -> Option<Incoming> {
+    pub(crate) fn push(&mut self, read: ReadId, interest: Incoming, is_unsolicited: bool) -> Option<Incoming> {
         let taken = self.free;
         let Some(place) = self.places.get_mut(taken as usize) else { return Some(interest) };
         self.free = std::mem::replace(&mut place.next, NONE);
         *self.by_face.entry(interest.face).or_default() += 1;
-        (place.interest, place.is_strangers) = (Some(interest), is_stranger);
+        (place.interest, place.is_unsolicited) = (Some(interest), is_unsolicited);
         self.waiting += 1;
-        self.waiting_of_strangers += usize::from(is_stranger);
+        self.waiting_unsolicited += usize::from(is_unsolicited);
         let queue = &mut self.queues[read.index()];
         let last = std::mem::replace(&mut queue.last, taken);
         match self.places.get_mut(last as usize) {
@@ -128,7 +128,7 @@ impl TierReads {
             queue.last = NONE;
         }
         self.waiting -= 1;
-        self.waiting_of_strangers -= usize::from(place.is_strangers);
+        self.waiting_unsolicited -= usize::from(place.is_unsolicited);
         let interest = place.interest.take()?;
         if let Some(waiting) = self.by_face.get_mut(&interest.face) {
             *waiting -= 1;

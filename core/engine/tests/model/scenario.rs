@@ -144,7 +144,8 @@ pub enum Action {
 fn any_name() -> impl Strategy<Value = NameChoice> {
     prop_oneof![
         9 => (0..NAMES.len()).prop_map(NameChoice::Plain),
-        1 => (0..4_usize, 0..FRESHNESS_MS.len(), 0..2_u8).prop_map(|(name, freshness, content)| NameChoice::Full(name, freshness, content)),
+        1 => (0..4_usize, 0..FRESHNESS_MS.len(), 0..2_u8)
+            .prop_map(|(name, freshness, content)| NameChoice::Full(name, freshness, content)),
     ]
 }
 
@@ -195,12 +196,18 @@ fn any_action() -> impl Strategy<Value = Action> {
         3 => (0..FACES.len(), 0..MANY_HINTS, 1..MANY_HINTS, 0..8_u8)
             .prop_map(|(face, first, count, nonce)| Action::ManyHints { face, first, count, nonce }),
         6 => (0..FACES.len(), 0..NAMES.len(), 0..FRESHNESS_MS.len(), 0..2_u8, any_mark(), prop::bool::weighted(0.1))
-            .prop_map(|(face, name, freshness, content, mark, no_cache)| Action::Data { face, name, freshness, content, mark, no_cache }),
+            .prop_map(|(face, name, freshness, content, mark, no_cache)| {
+                Action::Data { face, name, freshness, content, mark, no_cache }
+            }),
         20 => (0..6_usize, prop::option::weighted(0.3, any::<bool>()), 0..FRESHNESS_MS.len(), 0..2_u8, any_mark(),
                prop::bool::weighted(0.1), any_token())
-            .prop_map(|(which, longer, freshness, content, mark, no_cache, token)| Action::Answer { which, longer, freshness, content, mark, no_cache, token }),
+            .prop_map(|(which, longer, freshness, content, mark, no_cache, token)| {
+                Action::Answer { which, longer, freshness, content, mark, no_cache, token }
+            }),
         12 => (0..6_usize, 0..REASONS.len(), prop::bool::weighted(0.1), any_mark(), any_token())
-            .prop_map(|(which, reason, nonce_differs, mark, token)| Action::Nack { which, reason, nonce_differs, mark, token }),
+            .prop_map(|(which, reason, nonce_differs, mark, token)| {
+                Action::Nack { which, reason, nonce_differs, mark, token }
+            }),
         20 => (0..WAITS_MS.len()).prop_map(Action::Wait),
         2 => (0..PREFIXES.len(), prop::collection::vec(0..FACES.len(), 0..4))
             .prop_map(|(prefix, nexthops)| Action::Routes { prefix, nexthops }),

@@ -153,7 +153,7 @@ fn digests_are_computed_only_of_data_whose_name_is_asked_for_by_one() {
 
 /// The full name proves the Data of one Interest, but not Data that would be cached for requests by its name alone.
 #[test]
-fn a_full_name_does_not_let_a_stranger_into_the_cache() {
+fn a_full_name_does_not_let_forged_data_into_the_cache() {
     let mut router = Router::with_default_route();
     let forged = data("/A").content(b"forged");
     router.recv(CONSUMER2, interest_named(forged.full_name())).sent();

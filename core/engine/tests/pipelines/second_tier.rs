@@ -210,22 +210,22 @@ fn an_interest_whose_face_goes_while_it_waits_is_counted() {
 }
 
 #[test]
-fn strangers_share_half_of_the_places() {
+fn unsolicited_peers_share_half_of_the_places() {
     let mut tiers = Tiers::new();
     tiers.fetch(data("/A"));
     tiers.fill_memory();
-    let strangers = 1_000..1_100;
-    for id in strangers.clone() {
+    let unsolicited = 1_000..1_100;
+    for id in unsolicited.clone() {
         tiers.router.face(id, FaceScope::NonLocal, LinkType::PointToPoint);
-        tiers.router.engine.set_stranger(FaceId(id), true);
+        tiers.router.engine.set_unsolicited(FaceId(id), true);
     }
     // All request the same name, so reads are not the limit.
     let some = |id: u32, count: u32| (0..count).map(move |number| (id, interest("/A").nonce(id * 1_000 + number)));
     // 32 unsolicited peers with 16 each have all places for such peers; the others still have theirs.
-    let strangers = strangers.take(32).flat_map(|id| some(id, 16));
+    let unsolicited = unsolicited.take(32).flat_map(|id| some(id, 16));
     let others = some(CONSUMER, 128).chain(some(CONSUMER2, 16));
     // In one burst, during which no completion is polled.
-    tiers.router.recv_together(strangers.chain(others).chain(some(1_050, 1)));
+    tiers.router.recv_together(unsolicited.chain(others).chain(some(1_050, 1)));
     assert_eq!(tiers.report().waiting, 512 + 128 + 16);
     assert_eq!(tiers.report().counters.busy, 1, "a further unsolicited peer must not use the second tier");
     tiers.settle();
@@ -264,7 +264,9 @@ fn step() -> impl Strategy<Value = Step> {
     let ask =
         (0..12_u8, proptest::sample::select(vec![CONSUMER, CONSUMER2, APP]), 0..50_u32, any::<bool>(), any::<bool>());
     prop_oneof![
-        8 => ask.prop_map(|(name, face, nonce, is_fresh, is_prefix)| Step::Ask { name, face, nonce, is_fresh, is_prefix }),
+        8 => ask.prop_map(|(name, face, nonce, is_fresh, is_prefix)| {
+            Step::Ask { name, face, nonce, is_fresh, is_prefix }
+        }),
         6 => (0..12_u8).prop_map(Step::Answer),
         2 => (0..200_u64).prop_map(Step::Pass),
         2 => Just(Step::Rest),

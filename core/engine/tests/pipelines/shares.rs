@@ -119,19 +119,19 @@ fn what_a_removed_face_holds_is_given_up_first() {
 
 /// Unsolicited remote peers can open many faces. None of them holds much.
 #[test]
-fn a_flood_of_many_strangers_takes_nothing_from_neighbours_that_hold_much() {
-    const STRANGERS: u32 = 400;
+fn a_flood_of_many_unsolicited_peers_takes_nothing_from_neighbours_that_hold_much() {
+    const UNSOLICITED: u32 = 400;
     let mut router = small_pit(4_000);
-    for id in 1_000..1_000 + STRANGERS {
+    for id in 1_000..1_000 + UNSOLICITED {
         router.face(id, FaceScope::NonLocal, LinkType::PointToPoint);
-        router.engine.set_stranger(FaceId(id), true);
+        router.engine.set_unsolicited(FaceId(id), true);
     }
     let (mut pending, mut number, mut lost) = (std::collections::VecDeque::new(), 0, 0);
     for millisecond in 0..500_u32 {
         router.now = router.now.plus_ms(1);
         for _ in 0..100 {
             number += 1;
-            let face = 1_000 + number % STRANGERS;
+            let face = 1_000 + number % UNSOLICITED;
             router.recv(face, interest(&format!("/flood/{number}")).nonce(number).lifetime(864_000_000));
         }
         // A thousand are pending at a time.
@@ -152,7 +152,7 @@ fn a_flood_of_many_strangers_takes_nothing_from_neighbours_that_hold_much() {
     router.engine.check_invariants().expect("invariants");
     // A peer that is made permanent counts as configured, and evicts Interests of unsolicited ones.
     let wanted = uris("/B", 1_000);
-    router.engine.set_stranger(FaceId(1_000), false);
+    router.engine.set_unsolicited(FaceId(1_000), false);
     ask(&mut router, 1_000, &wanted);
     flood(&mut router, &[1_001, 1_002], 2_000, 4_000);
     assert_eq!(answered(&mut router, 1_000, &wanted), 1_000);
@@ -160,9 +160,9 @@ fn a_flood_of_many_strangers_takes_nothing_from_neighbours_that_hold_much() {
 }
 
 #[test]
-fn strangers_keep_half_of_a_full_pit() {
+fn unsolicited_peers_keep_half_of_a_full_pit() {
     let mut router = small_pit(100);
-    router.engine.set_stranger(FaceId(CONSUMER2), true);
+    router.engine.set_unsolicited(FaceId(CONSUMER2), true);
     let wanted = uris("/A", 40);
     ask(&mut router, CONSUMER2, &wanted);
     flood(&mut router, &[CONSUMER, APP], 500, 4_000);

@@ -76,7 +76,7 @@ impl Worker {
                         record.output =
                             Output::without_port(record.link.face(), self.number).unwrap_or(Output::Sockets);
                     }
-                    self.engine.set_stranger(id, record.link.face().is_unsolicited());
+                    self.engine.set_unsolicited(id, record.link.face().is_unsolicited());
                 }
                 let _ = reply.send(());
             }

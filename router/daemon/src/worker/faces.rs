@@ -117,7 +117,7 @@ impl WorkerFaces<'_> {
         self.records.0[slot] =
             Some(FaceRecord { info, link: LinkService::new(Arc::clone(face), self.worker), output, is_timed: false });
         self.engine.set_face(info);
-        self.engine.set_stranger(info.id, face.is_unsolicited());
+        self.engine.set_unsolicited(info.id, face.is_unsolicited());
     }
 
     /// Tells the engine the current state of a face's link.

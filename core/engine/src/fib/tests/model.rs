@@ -1,6 +1,6 @@
 //! Random sequences of changes, compared after each with a map that looks up every prefix.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
@@ -239,7 +239,7 @@ proptest! {
         check(&fib, &reader, &model, &names);
         reader.offline();
         prop_assert_eq!(fib.reclaim(), 0);
-        let prefixes: std::collections::BTreeSet<&Name> = model.nexthops.keys().chain(model.strategies.keys()).collect();
+        let prefixes: BTreeSet<&Name> = model.nexthops.keys().chain(model.strategies.keys()).collect();
         prop_assert_eq!(fib.statistics().entries, prefixes.len());
     }
 }

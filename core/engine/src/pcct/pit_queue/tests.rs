@@ -174,12 +174,17 @@ fn a_long_lived_slot_does_not_block_the_ring() {
     assert_eq!(fixture.give_up(), (1_000, 300));
 }
 
+/// Returns a face, whether to remove a slot (0), and which one.
+fn any_step() -> impl Strategy<Value = (u32, u8, prop::sample::Index)> {
+    (prop_oneof![Just(300_u32), 300..304_u32, 300..320_u32], 0..8_u8, any::<prop::sample::Index>())
+}
+
 proptest! {
     /// With fewer slots than are examined, every victim's holder holds at least half of what any other face holds.
     #[test]
     fn victims_are_held_by_faces_with_much(
         capacity in 1..LOOKS / 4,
-        steps in prop::collection::vec((prop_oneof![Just(300_u32), 300..304_u32, 300..320_u32], 0..8_u8, any::<prop::sample::Index>()), 1..400),
+        steps in prop::collection::vec(any_step(), 1..400),
     ) {
         let mut fixture = Fixture::new(capacity);
         for (entry, (face, what, which)) in (0..).zip(steps) {

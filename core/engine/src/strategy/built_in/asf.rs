@@ -80,7 +80,8 @@ impl Strategy for Asf {
                 "measurements-lifetime",
                 &mut self.measurements_lifetime_ms,
                 MIN_MS..=MAX_MS,
-                "how long measurements of an unused next hop are kept, in milliseconds, not less than the probing interval",
+                "how long measurements of an unused next hop are kept, in milliseconds, not less than the probing \
+                 interval",
             ),
         ];
         Parameters::from(own).and_suppression(&mut self.suppression)

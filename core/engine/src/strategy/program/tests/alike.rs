@@ -2,6 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 use super::{chosen, compile_c, registry_with, sdk};
 use crate::fib::NextHop;
@@ -40,11 +41,11 @@ enum Happening {
 }
 
 fn happening() -> impl Strategy<Value = Happening> {
-    let face = || proptest::sample::select(vec![A, B, C, D, E]);
+    let face = || select(vec![A, B, C, D, E]);
     prop_oneof![
         6 => face().prop_map(Happening::Interest),
         2 => face().prop_map(Happening::Data),
-        1 => (face(), proptest::sample::select(vec![50, 100, 150])).prop_map(|(face, reason)| Happening::Nack(face, reason)),
+        1 => (face(), select(vec![50, 100, 150])).prop_map(|(face, reason)| Happening::Nack(face, reason)),
         2 => Just(Happening::Timer),
         1 => face().prop_map(Happening::Dropped),
         1 => face().prop_map(Happening::NewNextHop),
