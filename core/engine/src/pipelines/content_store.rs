@@ -25,6 +25,13 @@ pub(super) struct Admission<'a> {
     pub(super) is_from_tier: bool,
 }
 
+/// A copy of cached Data, to be sent.
+pub(super) struct StoredCopy {
+    /// `None` if no buffer was available.
+    pub(super) copy: Option<PacketBuffer>,
+    pub(super) fresh_until: Timestamp,
+}
+
 impl ForwardingState {
     /// Content Store hit pipeline (NFD developer's guide, section 4.2.3): answers with the cached Data of an entry.
     /// `pending` is the PIT slot of the Interest, if there is one without downstreams: it ends.
@@ -39,17 +46,16 @@ impl ForwardingState {
     ) -> Result<(), DropReason> {
         self.pcct.note_data_used(entry);
         let copy = self.emitter.copy_of(self.pcct.data(entry));
-        let fresh_until = self.pcct.entry(entry).fresh_until;
-        self.answer_from_store(now, (copy, fresh_until), pending, ingress, fields, out)
+        let data = StoredCopy { copy, fresh_until: self.pcct.entry(entry).fresh_until };
+        self.answer_from_store(now, data, pending, ingress, fields, out)
     }
 
-    /// Answers with a copy of cached Data, which is fresh until `fresh_until`. The copy is `None` if no buffer was
-    /// available.
+    /// Answers with a copy of cached Data.
     #[inline(always)]
     pub(super) fn answer_from_store(
         &mut self,
         now: Timestamp,
-        (copy, fresh_until): (Option<PacketBuffer>, Timestamp),
+        StoredCopy { copy, fresh_until }: StoredCopy,
         pending: Option<PitRef>,
         ingress: &FaceInfo,
         fields: &LinkFields,

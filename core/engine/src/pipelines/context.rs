@@ -183,42 +183,10 @@ impl<'a> Context<'a> {
         is_barred
     }
 
-    /// Ends the PIT entry if it has expired; otherwise arms its timer. Must be called once, last.
-    #[inline]
-    pub(crate) fn settle(&mut self) {
-        if self.state.pcct.slot(self.pit).expiry > self.now {
-            self.state.timers.arm(&mut self.state.pcct, self.pit);
-        } else {
-            self.end();
-        }
-    }
-
-    #[cold]
-    fn end(&mut self) {
-        let mut is_traced = false;
-        if !self.state.pcct.slot(self.pit).is_satisfied() {
-            is_traced = self.state.emitter.is_tracing() && self.trace_unanswered();
-            self.ingress = FaceId::INVALID;
-            self.at_hand = AtHand::Nothing;
-            self.dispatch(Trigger::BeforeExpirePendingInterest);
-        }
-        self.state.end_slot(self.now, self.pit);
-        if is_traced {
-            self.state.emitter.end_trace();
-        }
-    }
-
     #[cold]
     fn trace_pending(&mut self) -> bool {
         let pcct = &self.state.pcct;
         self.state.emitter.trace_pending(self.now, pcct.name(self.pit.entry), pcct.in_count(self.pit))
-    }
-
-    #[cold]
-    fn trace_unanswered(&mut self) -> bool {
-        let pcct = &self.state.pcct;
-        let upstreams = pcct.out_records(self.pit).filter(|record| record.nacked().is_none()).count();
-        self.state.emitter.trace_unanswered(self.now, pcct.name(self.pit.entry), upstreams)
     }
 
     fn out_index(&self, face: FaceId) -> Option<usize> {

@@ -1,4 +1,5 @@
-//! Interest finalize pipeline (NFD developer's guide, section 4.2.6), and the timers of PIT entries that lead to it.
+//! Interest finalize pipeline (NFD developer's guide, here "guide", section 4.2.6), and the timers of PIT entries that
+//! lead to it.
 
 use std::cell::Cell;
 
@@ -71,5 +72,41 @@ impl Engine {
         let route = Route::of_pending(fib, &state.key, &state.pcct, pit, hashes, delegation_hashes);
         let (ingress, at_hand, has_barred) = (FaceId::INVALID, AtHand::Nothing, Cell::new(false));
         Context { state, out, route, now, pit, ingress, nack_mark: 0, at_hand, has_barred }
+    }
+}
+
+impl Context<'_> {
+    /// Ends the PIT entry if it has expired; otherwise arms its timer. Must be called once, last.
+    #[inline]
+    pub(crate) fn settle(&mut self) {
+        if self.state.pcct.slot(self.pit).expiry > self.now {
+            self.state.timers.arm(&mut self.state.pcct, self.pit);
+        } else {
+            self.end();
+        }
+    }
+
+    /// Interest finalize pipeline (guide, section 4.2.6): calls the strategy if the Interest is unsatisfied, and ends
+    /// the PIT entry.
+    #[cold]
+    fn end(&mut self) {
+        let mut is_traced = false;
+        if !self.state.pcct.slot(self.pit).is_satisfied() {
+            is_traced = self.state.emitter.is_tracing() && self.trace_unanswered();
+            self.ingress = FaceId::INVALID;
+            self.at_hand = AtHand::Nothing;
+            self.dispatch(Trigger::BeforeExpirePendingInterest);
+        }
+        self.state.end_slot(self.now, self.pit);
+        if is_traced {
+            self.state.emitter.end_trace();
+        }
+    }
+
+    #[cold]
+    fn trace_unanswered(&mut self) -> bool {
+        let pcct = &self.state.pcct;
+        let upstreams = pcct.out_records(self.pit).filter(|record| record.nacked().is_none()).count();
+        self.state.emitter.trace_unanswered(self.now, pcct.name(self.pit.entry), upstreams)
     }
 }

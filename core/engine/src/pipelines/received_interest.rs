@@ -5,11 +5,20 @@ use namehop_packet::{FaceInfo, LinkFields, PacketBuffer};
 use namehop_wire::{InterestLayout, NameRef};
 
 use crate::fib::FibGuess;
+use crate::pcct::PitRef;
 use crate::pcct::entry::Selectors;
-use crate::pcct::keys::Key;
+use crate::pcct::keys::{Found, Key};
 use crate::pcct::record::PendingHopLimit;
 use crate::scope::NameScope;
 use crate::state::route::Delegation;
+
+/// The lookup result for an Interest in the PIT-CS composite table.
+#[derive(Clone, Copy)]
+pub(super) struct LookedUp {
+    pub(super) found: Found,
+    /// The PIT entry for its name, delegation and selectors.
+    pub(super) pending: Option<PitRef>,
+}
 
 /// An Interest on its way through the pipelines.
 pub(super) struct Received<'a> {

@@ -1,14 +1,14 @@
 //! The second tier of the Content Store: Interests that wait for reads, and the Data these find.
 
 use namehop_hash::hash_prefixes;
-use namehop_packet::{DropReason, FaceId, FaceInfo, Incoming, LinkFields, Outgoing, Timestamp};
+use namehop_packet::{DropReason, Incoming, Outgoing, Timestamp};
 use namehop_wire::DataHeader;
 
-use super::content_store::Admission;
+use super::content_store::{Admission, StoredCopy};
+use super::received_interest::Received;
 use crate::burst::Prepared;
 use crate::engine::Engine;
 use crate::parse::ParsedKind;
-use crate::pcct::PitRef;
 use crate::second_tier::{FinishedRead, ReadId, ReadStart};
 use crate::state::ForwardingState;
 use crate::state::tier_reads::TierReads;
@@ -22,17 +22,60 @@ pub(crate) struct FoundInTier<'a> {
     fresh_until: Timestamp,
 }
 
+/// How far an Interest has been looked up in the second tier.
+#[derive(Clone, Copy)]
+pub(super) enum TierLookup<'a> {
+    /// Not yet.
+    NotDone,
+    /// It has waited for a read, which found this.
+    Done(Option<&'a FoundInTier<'a>>),
+}
+
+impl TierLookup<'_> {
+    /// Returns whether the Interest has not waited for a read, so that this is its first way through the pipeline.
+    #[inline(always)]
+    pub(super) fn is_not_done(self) -> bool {
+        matches!(self, TierLookup::NotDone)
+    }
+}
+
+/// The second tier's answer to an Interest.
+pub(super) enum TierAnswer {
+    /// The tier has no match, or is busy.
+    None,
+    /// Data that answers the Interest.
+    Data(StoredCopy),
+    /// The tier may have a match: the Interest must [wait](ForwardingState::wait_for_tier) for this read.
+    Waits(ReadId),
+}
+
 impl ForwardingState {
-    /// Starts a read for the name of an Interest, if the tier's index has a match. The Interest must then
-    /// [wait](TierReads::push) for the read. Returns `None` if there is no match, if too many Interests wait, or if the
-    /// tier is busy.
-    #[cold]
-    pub(super) fn start_tier_read(
+    /// Looks up an Interest in the second tier, after memory had no match.
+    #[inline(always)]
+    pub(super) fn look_up_tier(
         &mut self,
         now: Timestamp,
-        (face, name_hash, must_be_fresh): (FaceId, u64, bool),
-    ) -> Option<ReadId> {
-        let location = self.pcct.content.second_tier.as_ref()?.find(name_hash, must_be_fresh)?;
+        interest: &Received<'_>,
+        lookup: TierLookup<'_>,
+    ) -> TierAnswer {
+        match lookup {
+            TierLookup::NotDone if self.tier_reads.is_some() && interest.delegation.is_none() => {
+                self.start_tier_read(now, interest).map_or(TierAnswer::None, TierAnswer::Waits)
+            }
+            TierLookup::Done(Some(found)) if interest.delegation.is_none() => {
+                self.answer_with(now, interest, found).map_or(TierAnswer::None, TierAnswer::Data)
+            }
+            TierLookup::NotDone | TierLookup::Done(_) => TierAnswer::None,
+        }
+    }
+
+    /// Starts a read for the name of an Interest, if the tier's index has a match. The Interest must then
+    /// [wait](Self::wait_for_tier) for the read. Returns `None` if there is no match, if too many Interests wait, or if
+    /// the tier is busy.
+    #[cold]
+    fn start_tier_read(&mut self, now: Timestamp, interest: &Received<'_>) -> Option<ReadId> {
+        let (face, name_hash) = (interest.ingress.id, interest.hashes.full());
+        let location = self.pcct.content.second_tier.as_ref()?.find(name_hash, interest.layout.must_be_fresh)?;
         let is_unsolicited = self.pcct.is_unsolicited(face);
         let has_room = self.tier_reads.as_ref()?.has_room(face, is_unsolicited);
         let tier = self.pcct.content.second_tier.as_mut()?;
@@ -50,7 +93,7 @@ impl ForwardingState {
         }
     }
 
-    /// Makes an Interest wait for a read that [was started](Self::start_tier_read).
+    /// Makes an Interest wait for a read that was [started](TierAnswer::Waits).
     #[cold]
     pub(super) fn wait_for_tier(&mut self, read: ReadId, interest: Incoming) -> Result<(), DropReason> {
         let is_unsolicited = self.pcct.is_unsolicited(interest.face);
@@ -62,23 +105,15 @@ impl ForwardingState {
         without_room.map_or(Ok(()), |_| Err(DropReason::NoBuffer))
     }
 
-    /// Answers an Interest for this name with Data from the second tier. Returns `None` if that Data does not satisfy
+    /// Returns the answer to an Interest with Data from the second tier. Returns `None` if that Data does not satisfy
     /// it.
     #[cold]
-    pub(super) fn answer_from_tier(
-        &mut self,
-        now: Timestamp,
-        (found, name, must_be_fresh): (&FoundInTier<'_>, &[u8], bool),
-        pending: Option<PitRef>,
-        (ingress, fields): (&FaceInfo, &LinkFields),
-        out: &mut Vec<Outgoing>,
-    ) -> Option<Result<(), DropReason>> {
-        if found.name != name || must_be_fresh && found.fresh_until <= now {
+    fn answer_with(&mut self, now: Timestamp, interest: &Received<'_>, found: &FoundInTier<'_>) -> Option<StoredCopy> {
+        if found.name != interest.name().value() || interest.layout.must_be_fresh && found.fresh_until <= now {
             return None;
         }
         self.emitter.note(|| TraceStep::DiskHit);
-        let copy = self.emitter.copy_of(found.packet);
-        Some(self.answer_from_store(now, (copy, found.fresh_until), pending, ingress, fields, out))
+        Some(StoredCopy { copy: self.emitter.copy_of(found.packet), fresh_until: found.fresh_until })
     }
 
     /// Inserts Data from the second tier into memory. Returns `None` if the Data is not valid, or if memory holds newer
@@ -171,7 +206,7 @@ impl Engine {
             parsed.parse(&interest, || true);
             let handled = match parsed.kind {
                 ParsedKind::Interest => {
-                    self.incoming_interest::<true>(now, interest, Prepared::not_hashed(parsed, hashes), found, out)
+                    self.resumed_interest(now, interest, Prepared::not_hashed(parsed, hashes), found, out)
                 }
                 // It was an Interest when it began to wait, so this does not happen.
                 _ => Err(DropReason::Malformed),
