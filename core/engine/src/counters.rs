@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 
 use namehop_packet::DropCounters;
 
-use crate::pcct::insertion::Stored;
+use crate::pcct::content::insertion::Stored;
 
 /// Totals of one engine since its start (NFD management protocol, general status).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

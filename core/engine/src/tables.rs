@@ -14,13 +14,13 @@ use crate::counters::EngineCounters;
 use crate::engine::{Engine, Fib};
 use crate::fib::FibGuess;
 use crate::pcct::entry::{LIFETIME_ABSENT, Selectors};
-use crate::pcct::keys::{Found, Key};
+use crate::pcct::key::{Found, Key};
 use crate::pcct::record::PendingHopLimit;
 use crate::pcct::{Arrival, NoRoom, PitRef};
 use crate::state::ForwardingState;
 use crate::state::emitter::DataSource;
 
-pub use crate::pcct::insertion::{Candidate, EVICTIONS_PER_INSERTION, NewData, Stored};
+pub use crate::pcct::content::insertion::{Candidate, EVICTIONS_PER_INSERTION, NewData, Stored};
 
 /// Names match exactly, and Data never becomes stale.
 const EXACT: Selectors = Selectors { can_be_prefix: false, must_be_fresh: false };
@@ -94,20 +94,24 @@ impl Tables<'_> {
             delegation: &[],
             delegation_hash: 0,
         };
-        NameLookup { key, found: self.state.pcct.look_up(&key) }
+        NameLookup { key, found: self.state.pcct.names.look_up(&key) }
     }
 
     /// Returns the PIT entry of a looked-up name.
     #[inline(always)]
     pub fn pending(&self, lookup: &NameLookup<'_>) -> Option<PitEntry> {
-        lookup.found.exact().and_then(|entry| self.state.pcct.find_slot(entry, EXACT)).map(PitEntry)
+        lookup
+            .found
+            .exact()
+            .and_then(|entry| self.state.pcct.pit.find(&self.state.pcct.names, entry, EXACT))
+            .map(PitEntry)
     }
 
     /// Returns the PIT entry of a name. `hashes` must be the hashes of the name.
     #[inline(always)]
     pub fn find_pending(&self, name: NameRef<'_>, hashes: &PrefixHashes) -> Option<PitEntry> {
-        let entry = self.state.pcct.find_name(hashes.full(), name.value())?;
-        self.state.pcct.find_slot(entry, EXACT).map(PitEntry)
+        let entry = self.state.pcct.names.find_name(hashes.full(), name.value())?;
+        self.state.pcct.pit.find(&self.state.pcct.names, entry, EXACT).map(PitEntry)
     }
 
     /// Opens a PIT entry for a looked-up name that has none, requested by `face`. Evicts others if there is no room.
@@ -136,7 +140,7 @@ impl Tables<'_> {
             non_discovery: false,
             measured: false,
         };
-        match self.state.pcct.renew(pit.0, &arrival) {
+        match self.state.pcct.pit.renew(pit.0, &arrival) {
             Ok(_) => Ok(()),
             Err(NoRoom) => Err(DropReason::TooManyDownstreams),
         }
@@ -146,12 +150,12 @@ impl Tables<'_> {
     /// next.
     #[inline(always)]
     pub fn answer(&mut self, pit: PitEntry, face: FaceId, data: PacketBuffer, out: &mut Vec<Outgoing>) {
-        match self.state.pcct.only_in_record(pit.0).map(|record| record.face) {
+        match self.state.pcct.pit.only_in_record(pit.0).map(|record| record.face) {
             Some(downstream) => self.send(downstream, PacketKind::Data, data, out),
             None => {
                 let mut downstreams = std::mem::take(&mut self.state.scratch.downstreams);
                 downstreams.clear();
-                self.state.pcct.take_in_records(pit.0, |_| true, |_, downstream| downstreams.push(downstream));
+                self.state.pcct.pit.take_in_records(pit.0, |_| true, |_, downstream| downstreams.push(downstream));
                 let source = DataSource { face, congestion_mark: 0, stamp: Stamp::NONE, is_localhost: false };
                 self.state.emitter.send_data(data, &source, &downstreams, None, out);
                 self.state.scratch.downstreams = downstreams;
@@ -162,7 +166,7 @@ impl Tables<'_> {
     /// Closes a PIT entry.
     #[inline(always)]
     pub fn close(&mut self, pit: PitEntry) {
-        self.state.pcct.close_slot(pit.0);
+        self.state.pcct.pit.close(&mut self.state.pcct.names, pit.0);
     }
 
     /// Returns the next hop of least cost of a name's longest prefix. `guess` is the guess for this name, or none.
@@ -178,19 +182,19 @@ impl Tables<'_> {
     /// Has the cache policy record a request for a name, whether cached Data will answer it or not.
     #[inline(always)]
     pub fn note_request(&mut self, hashes: &PrefixHashes) {
-        self.state.pcct.note_request(hashes.full());
+        self.state.pcct.content.note_request(hashes.full());
     }
 
     /// Returns the cached Data of a looked-up name.
     #[inline(always)]
     pub fn cached(&self, lookup: &NameLookup<'_>) -> Option<CachedData> {
-        lookup.found.exact().filter(|&entry| self.state.pcct.entry(entry).has_data()).map(CachedData)
+        lookup.found.exact().filter(|&entry| self.state.pcct.names.entry(entry).has_data()).map(CachedData)
     }
 
     /// Has the cache policy record that cached Data answers an Interest.
     #[inline(always)]
     pub fn note_hit(&mut self, cached: CachedData) {
-        self.state.pcct.note_data_used(cached.0);
+        self.state.pcct.content.note_used(cached.0);
     }
 
     /// Returns a copy of cached Data in a packet buffer.
@@ -199,7 +203,10 @@ impl Tables<'_> {
     /// If no buffer is free.
     #[inline(always)]
     pub fn copy_of(&self, cached: CachedData) -> Result<PacketBuffer, DropReason> {
-        self.state.emitter.copy_of(self.state.pcct.data(cached.0)).ok_or(DropReason::NoBuffer)
+        self.state
+            .emitter
+            .copy_of(self.state.pcct.content.data(&self.state.pcct.names, cached.0))
+            .ok_or(DropReason::NoBuffer)
     }
 
     /// Returns whether the Content Store admits Data at all.
@@ -217,8 +224,8 @@ impl Tables<'_> {
         data: &'d NewData<'d>,
         now: Timestamp,
     ) -> ControlFlow<Stored, Candidate<'d>> {
-        let candidate = self.state.pcct.candidate(pit.0.entry, data, now);
-        match self.state.pcct.offer_candidate(&candidate) {
+        let candidate = Candidate::new(&self.state.pcct.names, pit.0.entry, data, now);
+        match self.state.pcct.content.offer(&mut self.state.pcct.names, &candidate) {
             ControlFlow::Continue(()) => ControlFlow::Continue(candidate),
             ControlFlow::Break(stored) => ControlFlow::Break(stored),
         }
@@ -227,19 +234,19 @@ impl Tables<'_> {
     /// Returns whether the cache policy decides on the admission of this Data; otherwise it is admitted.
     #[inline(always)]
     pub fn needs_decision(&self, candidate: &Candidate<'_>) -> bool {
-        self.state.pcct.needs_decision(candidate)
+        self.state.pcct.content.needs_decision(candidate)
     }
 
     /// Has the cache policy decide on the admission. Rejected Data must be passed to [`reject`](Self::reject).
     #[inline(always)]
     pub fn admits(&mut self, candidate: &Candidate<'_>) -> bool {
-        self.state.pcct.admits_candidate(candidate)
+        self.state.pcct.content.decide(candidate)
     }
 
     /// Ends the insertion of Data that the policy rejected.
     #[inline(always)]
     pub fn reject(&mut self, candidate: &Candidate<'_>) -> Stored {
-        self.state.pcct.reject_candidate(candidate)
+        self.state.pcct.content.reject(&self.state.pcct.names, candidate)
     }
 
     /// Returns whether Data must be evicted before other Data is inserted; at most [`EVICTIONS_PER_INSERTION`] times.
@@ -252,19 +259,19 @@ impl Tables<'_> {
     /// is cached.
     #[inline(always)]
     pub fn choose_victim(&mut self) -> Option<CachedData> {
-        self.state.pcct.choose_victim().map(CachedData)
+        self.state.pcct.content.choose_victim().map(CachedData)
     }
 
     /// Evicts the Data that the policy chose.
     #[inline(always)]
     pub fn evict(&mut self, victim: Option<CachedData>) {
-        self.state.pcct.give_up_data(victim.map(|victim| victim.0));
+        self.state.pcct.content.evict(&mut self.state.pcct.names, victim.map(|victim| victim.0));
     }
 
     /// Copies the Data into the store, and ends its insertion.
     #[inline(always)]
     pub fn insert(&mut self, candidate: &Candidate<'_>) -> Stored {
-        self.state.pcct.insert_candidate(candidate)
+        self.state.pcct.content.insert(&mut self.state.pcct.names, candidate)
     }
 
     /// Counts the result of an insertion.

@@ -6,7 +6,6 @@ use namehop_wire::NameRef;
 use super::{CsChange, CsCounters, CsErasure, CsInfo, Engine, EngineError};
 use crate::counters::EngineCounters;
 use crate::dispatch::ENTRIES;
-use crate::pcct::content::ContentStore;
 use crate::second_tier::{SecondTier, TierReport};
 use crate::state::tier_reads::TierReads;
 
@@ -21,20 +20,20 @@ const PACKETS_PER_SETTLING: usize = 256;
 impl Engine {
     /// Gives the Content Store a second tier. Must be called before the first packet.
     pub fn use_second_tier(&mut self, tier: Box<dyn SecondTier>) {
-        self.state.pcct.content.second_tier = Some(tier);
+        self.state.pcct.content.use_tier(tier);
         self.state.tier_reads = Some(Box::new(TierReads::new()));
     }
 
     /// Returns whether the second tier has completions for [`advance`](Self::advance).
     #[inline]
     pub fn has_tier_completions(&self) -> bool {
-        self.state.pcct.content.second_tier.as_ref().is_some_and(|tier| tier.has_completions())
+        self.state.pcct.content.tier().is_some_and(|tier| tier.has_completions())
     }
 
     /// Returns the Content Store's counters since the start.
     fn cs_totals(&self) -> CsCounters {
         let EngineCounters { cs_hits, cs_misses, cs_rejected, .. } = self.state.emitter.counters;
-        let ContentStore { insertions, evictions, .. } = self.state.pcct.content;
+        let (insertions, evictions) = self.state.pcct.content.insertions_and_evictions();
         CsCounters { hits: cs_hits, misses: cs_misses, insertions, evictions, rejections: cs_rejected }
     }
 
@@ -43,15 +42,15 @@ impl Engine {
         let content = &self.state.pcct.content;
         let policy = content.policy();
         CsInfo {
-            capacity: content.capacity,
-            admit: content.admit,
-            serve: content.serve,
+            capacity: content.capacity(),
+            admit: content.admit_flag(),
+            serve: content.serves(),
             entries: content.len(),
             hits: self.state.emitter.counters.cs_hits,
             misses: self.state.emitter.counters.cs_misses,
             policy,
             by_policy: self.state.policy_periods.until_now(policy.kind, self.cs_totals()),
-            second_tier: content.second_tier.as_ref().map(|tier| TierReport {
+            second_tier: content.tier().map(|tier| TierReport {
                 waiting: self.state.tier_reads.as_ref().map_or(0, |reads| reads.len() as u64),
                 ..tier.report()
             }),
@@ -67,8 +66,8 @@ impl Engine {
     pub fn cs_configure(&mut self, change: CsChange) -> Result<(), EngineError> {
         let before = (self.state.pcct.content.policy().kind, self.cs_totals());
         let pcct = &mut self.state.pcct;
-        pcct.content.admit = change.admit.unwrap_or(pcct.content.admit);
-        pcct.content.serve = change.serve.unwrap_or(pcct.content.serve);
+        let content = &mut pcct.content;
+        content.set_flags(change.admit.unwrap_or(content.admit_flag()), change.serve.unwrap_or(content.serves()));
         pcct.configure_content(change.capacity, change.policy)?;
         if pcct.content.policy().kind != before.0 {
             self.state.policy_periods.end(before.0, before.1);
@@ -80,7 +79,7 @@ impl Engine {
     /// capacity and moves packets to the new policy. Call it until it reports completion; packets may be processed in
     /// between. The policy that is returned at the end owns much memory, which dropping it frees.
     pub fn cs_settle(&mut self) -> Progress {
-        self.state.pcct.settle_content(PACKETS_PER_SETTLING)
+        self.state.pcct.content.settle(&mut self.state.pcct.names, PACKETS_PER_SETTLING)
     }
 
     /// Erases up to `limit` cached Data packets under a prefix and returns the number. Each call examines a bounded
@@ -97,7 +96,8 @@ impl Engine {
         if !erasure.has_begun() {
             self.erase_in_tier(prefix);
         }
-        let erased = self.state.pcct.erase_data(is_meant, limit, ENTRIES_PER_ERASE, erasure);
+        let erased =
+            self.state.pcct.content.erase(&mut self.state.pcct.names, is_meant, limit, ENTRIES_PER_ERASE, erasure);
         if erasure.is_complete() || erased == limit {
             self.erase_in_tier(prefix);
         }
@@ -105,7 +105,7 @@ impl Engine {
     }
 
     fn erase_in_tier(&mut self, prefix: NameRef<'_>) {
-        if let Some(tier) = &mut self.state.pcct.content.second_tier {
+        if let Some(tier) = self.state.pcct.content.tier_mut() {
             tier.erase(prefix.value());
         }
     }
@@ -118,9 +118,10 @@ impl Engine {
         let dispatch = self.state.other_workers.dispatch().cloned();
         let entry_of = |name: &[u8]| dispatch.as_ref()?.entry_of(name);
         let is_meant = |name: &[u8]| entry_of(name).is_some_and(|(entry, _)| entries.binary_search(&entry).is_ok());
-        let erased = self.state.pcct.erase_data(is_meant, usize::MAX, ENTRIES_PER_MOVE, erasure);
+        let erased =
+            self.state.pcct.content.erase(&mut self.state.pcct.names, is_meant, usize::MAX, ENTRIES_PER_MOVE, erasure);
         if erasure.is_complete()
-            && let (Some(tier), Some(reads)) = (&self.state.pcct.content.second_tier, &mut self.state.tier_reads)
+            && let (Some(tier), Some(reads)) = (self.state.pcct.content.tier(), &mut self.state.tier_reads)
         {
             reads.start_anew(entries, ENTRIES, tier.position());
         }

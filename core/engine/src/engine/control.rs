@@ -2,7 +2,7 @@
 
 use namehop_packet::{DropCounters, FaceId, FaceInfo, Outgoing};
 
-use super::{Engine, EngineEvent, TableSizes};
+use super::{Engine, EngineEvent, InvariantError, TableSizes};
 use crate::counters::EngineCounters;
 use crate::trace::TraceRequest;
 
@@ -13,7 +13,7 @@ impl Engine {
         let goes_down = self.state.faces.is_up(info.id) && !info.is_up;
         self.state.faces.set(info);
         self.state.emitter.face_drops_mut().set_face(info.id);
-        self.state.pcct.set_face(info.id);
+        self.state.pcct.pit.set_face(info.id);
         if goes_down && self.state.faces.was_sent_to(info.id) {
             self.state.lost_upstreams.start(&self.state.pcct);
         }
@@ -23,7 +23,7 @@ impl Engine {
     /// most half of a full PIT from the others. The default is `false`.
     pub fn set_unsolicited(&mut self, id: FaceId, is_unsolicited: bool) {
         if self.state.faces.exists(id) {
-            self.state.pcct.set_unsolicited(id, is_unsolicited);
+            self.state.pcct.pit.set_unsolicited(id, is_unsolicited);
         }
     }
 
@@ -39,7 +39,7 @@ impl Engine {
         let was_sent_to = self.state.faces.was_sent_to(id);
         self.state.faces.remove(id);
         self.state.emitter.face_drops_mut().remove_face(id);
-        self.state.pcct.remove_face(id);
+        self.state.pcct.pit.remove_face(id);
         if was_sent_to {
             self.state.lost_upstreams.start(&self.state.pcct);
         }
@@ -80,28 +80,21 @@ impl Engine {
     /// Returns the number of entries in each table, as of the last call with a time.
     pub fn table_sizes(&self) -> TableSizes {
         TableSizes {
-            pit: self.state.pcct.pit_len(),
+            pit: self.state.pcct.pit.len(),
             cs: self.state.pcct.content.len(),
             dead_nonces: self.state.dead_nonces.len(self.state.emitter.now()),
             measurements: self.state.measurements.len(),
-            pcct: self.state.pcct.len(),
+            pcct: self.state.pcct.names.len(),
             timers: self.state.timers.len(),
         }
     }
 
     /// Checks that the redundant state of tables, lists and memory is consistent. For tests and fuzzers; takes time
-    /// linear in the size of the tables. The error describes the inconsistency.
-    pub fn check_invariants(&self) -> Result<(), String> {
-        self.state.pcct.check_invariants()?;
-        for pit in self.state.pcct.all_slots() {
-            let slot = self.state.pcct.slot(pit);
-            if slot.timer_at > slot.expiry {
-                return Err(format!(
-                    "{pit:?} expires at {:?}, but its timer is due at {:?}",
-                    slot.expiry, slot.timer_at
-                ));
-            }
-        }
-        Ok(())
+    /// linear in the size of the tables.
+    ///
+    /// # Errors
+    /// Returns the first inconsistency found.
+    pub fn check_invariants(&self) -> Result<(), InvariantError> {
+        self.state.pcct.check_invariants()
     }
 }

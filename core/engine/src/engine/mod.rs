@@ -19,7 +19,8 @@ use namehop_hash::{HashKey, Lanes, PrefixHashes};
 use namehop_packet::{BufferPool, Timestamp};
 
 use crate::burst::{BurstState, MAX_LOOKAHEAD};
-pub use crate::pcct::erasure::CsErasure;
+pub use crate::pcct::InvariantError;
+pub use crate::pcct::content::erasure::CsErasure;
 use crate::state::ForwardingState;
 pub use crate::state::config::{
     CsChange, CsConfig, CsInfo, EngineConfig, EngineError, TableSizes, UnknownUnsolicitedPolicy, UnsolicitedPolicy,
@@ -71,14 +72,14 @@ impl Engine {
         if !state.new_nexthops.is_idle() || !state.lost_upstreams.is_idle() {
             return Some(state.emitter.now());
         }
-        let tier = state.pcct.content.second_tier.as_ref().and_then(|tier| tier.next_deadline());
+        let tier = state.pcct.content.tier().and_then(|tier| tier.next_deadline());
         state.timers.next_deadline().into_iter().chain(state.learning.next_deadline()).chain(tier).min()
     }
 
     /// Returns whether nothing is pending. Then the engine holds no packet except cached Data.
     pub fn is_idle(&self) -> bool {
         let waits_for_tier = self.state.tier_reads.as_ref().is_some_and(|reads| reads.len() > 0);
-        self.state.pcct.pit_len() == 0 && self.state.learning.is_idle() && !waits_for_tier
+        self.state.pcct.pit.len() == 0 && self.state.learning.is_idle() && !waits_for_tier
     }
 
     /// Must be called before the worker's thread sleeps for long, so that the FIB writer does not wait for it.

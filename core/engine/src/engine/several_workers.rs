@@ -12,7 +12,7 @@ use crate::parse::{Parsed, ParsedKind};
 impl Engine {
     /// Makes this engine one of several that divide the names. Must be called before the first packet.
     pub fn share_dispatch(&mut self, dispatch: Arc<NameDispatch>) {
-        self.state.pcct.share_dispatch(Arc::clone(&dispatch));
+        self.state.pcct.pit.share_dispatch(Arc::clone(&dispatch));
         self.state.other_workers.share_dispatch(dispatch);
     }
 
@@ -29,8 +29,14 @@ impl Engine {
         }
         let mut matches = std::mem::take(&mut self.state.scratch.matches);
         matches.clear();
-        self.state.pcct.find_satisfied(name.value(), Some(&self.hashes), None, &mut matches);
-        let awaits = !matches.is_empty() || self.state.pcct.asks_for_digest(&self.hashes);
+        self.state.pcct.pit.find_satisfied(
+            &self.state.pcct.names,
+            name.value(),
+            Some(&self.hashes),
+            None,
+            &mut matches,
+        );
+        let awaits = !matches.is_empty() || self.state.pcct.pit.requests_digest(&self.hashes);
         self.state.scratch.matches = matches;
         awaits
     }

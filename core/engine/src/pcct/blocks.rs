@@ -12,7 +12,10 @@ use namehop_table::prefetch::CACHE_LINE_BYTES;
 use namehop_table::{ByteArena, Growth, PageRequest, TableError};
 
 use super::entry::NONE;
+use super::{InvariantError, agree};
 
+/// Number of lines of a block that are prefetched; the hardware prefetcher detects the sequence and fetches the rest.
+pub(super) const PREFETCHED_LINES: usize = 8;
 /// Bytes in front of an owned block that store its owner.
 const OWNER_BYTES: usize = 4;
 
@@ -122,14 +125,10 @@ impl BlockStore {
     }
 
     /// Compares the arena's blocks with the count.
-    pub(crate) fn check_invariants(&self) -> Result<(), String> {
+    pub(crate) fn check_invariants(&self) -> Result<(), InvariantError> {
         let given_out: usize =
             (0..self.arena.chunks_used()).map(|chunk| self.arena.slots_of_chunk(chunk).count()).sum();
-        if given_out == self.live {
-            Ok(())
-        } else {
-            Err(format!("{given_out} blocks are allocated, {} counted", self.live))
-        }
+        agree("memory blocks", self.live, given_out)
     }
 }
 
@@ -199,7 +198,7 @@ impl OwnedBlocks {
     }
 
     /// See [`BlockStore::check_invariants`].
-    pub(crate) fn check_invariants(&self) -> Result<(), String> {
+    pub(crate) fn check_invariants(&self) -> Result<(), InvariantError> {
         self.blocks.check_invariants()
     }
 }

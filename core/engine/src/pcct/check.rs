@@ -1,81 +1,94 @@
 //! Self-check of the table: compares redundant state.
 
-use namehop_store::CachePolicy;
-use namehop_wire::MAX_NAME_COMPONENTS;
+use namehop_packet::FaceId;
 
-use super::Pcct;
-use super::entry::NONE;
+use super::{MAX_HINTS, Pcct, PitRef};
 
-fn agree(what: &str, counted: usize, found: usize) -> Result<(), String> {
-    if counted == found { Ok(()) } else { Err(format!("{what}: {counted} counted, {found} found")) }
+/// Redundant state of an engine's tables that does not agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvariantError {
+    /// A count differs from what is there.
+    #[error("{what}: {counted} counted, {found} found")]
+    Count {
+        /// What is counted.
+        what: &'static str,
+        /// The count.
+        counted: usize,
+        /// The number found.
+        found: usize,
+    },
+    /// An entry of the table of names is wrong.
+    #[error("entry {entry} {fault}")]
+    Entry {
+        /// Index of the entry.
+        entry: u32,
+        /// What is wrong.
+        fault: &'static str,
+    },
+    /// A PIT slot is wrong.
+    #[error("slot {slot} of entry {entry} {fault}")]
+    Slot {
+        /// Index of the entry.
+        entry: u32,
+        /// Index of the slot.
+        slot: u32,
+        /// What is wrong.
+        fault: &'static str,
+    },
+    /// A face holds more PIT slots than the recorded maximum of its group.
+    #[error("face {face} holds more PIT slots than the recorded maximum of its group")]
+    MoreThanMost {
+        /// The face.
+        face: FaceId,
+    },
 }
 
-/// Returns the number of extension blocks for this number of records.
-fn chain_blocks(records: usize) -> usize {
-    records.saturating_sub(super::record::INLINE_RECORDS).div_ceil(super::record::BLOCK_RECORDS)
+impl InvariantError {
+    pub(super) fn of_entry(entry: u32, fault: &'static str) -> Self {
+        InvariantError::Entry { entry, fault }
+    }
+
+    pub(super) fn of_slot(PitRef { entry, slot }: PitRef, fault: &'static str) -> Self {
+        InvariantError::Slot { entry, slot, fault }
+    }
+}
+
+/// Compares a count with the number found.
+pub(super) fn agree(what: &'static str, counted: usize, found: usize) -> Result<(), InvariantError> {
+    if counted == found { Ok(()) } else { Err(InvariantError::Count { what, counted, found }) }
 }
 
 impl Pcct {
     /// Compares all counts, lists and arenas with each other. Takes time linear in the size of the table.
-    pub(crate) fn check_invariants(&self) -> Result<(), String> {
-        let mut pending_prefixes = [0u32; MAX_NAME_COMPONENTS + 1];
-        let mut pending_digests = [0u32; MAX_NAME_COMPONENTS + 1];
-        let (mut entries, mut data, mut pit) = (0, 0, 0);
-        let (mut in_blocks, mut out_blocks, mut tokens, mut memory) = (0, 0, 0, 0);
-        for index in self.used_entries() {
-            let entry = self.entry(index);
+    ///
+    /// # Errors
+    /// Returns the first difference found.
+    pub(crate) fn check_invariants(&self) -> Result<(), InvariantError> {
+        let names = &self.names;
+        let (mut entries, mut long_names) = (0, 0);
+        for index in names.used_entries() {
+            let entry = names.entry(index);
             entries += 1;
-            if self.find(entry.name_hash, self.name(index), self.delegation(index)) != Some(index) {
-                return Err(format!("entry {index} is not found by its key"));
+            long_names += usize::from(entry.long_key().is_some());
+            if names.find(entry.name_hash, names.name(index), names.delegation(index)) != Some(index) {
+                return Err(InvariantError::of_entry(index, "is not found by its key"));
             }
             if !entry.has_slots() && !entry.has_data() {
-                return Err(format!("entry {index} has neither PIT slots nor Data"));
+                return Err(InvariantError::of_entry(index, "has neither PIT slots nor Data"));
             }
-            if self.variants(index).any(|other| self.name(other) != self.name(index)) {
-                return Err(format!("entry {index} is in the ring of another name"));
+            if names.variants(index).any(|other| names.name(other) != names.name(index)) {
+                return Err(InvariantError::of_entry(index, "is in the ring of another name"));
             }
-            if self.variants(index).filter(|&other| self.entry(other).delegation_bytes > 0).count() > super::MAX_HINTS {
-                return Err(format!("the name of entry {index} has too many delegations"));
-            }
-            data += usize::from(entry.has_data());
-            if entry.has_data() && self.owner_of_data(entry.data) != Some(index) {
-                return Err(format!("the Data of entry {index} does not refer to it"));
-            }
-            memory += usize::from(entry.long_key().is_some());
-            for slot_ref in self.slots(index) {
-                let slot = self.slot(slot_ref);
-                pit += 1;
-                memory += usize::from(!slot.packet.is_none());
-                if self.queue.get_by_serial(slot.queue_position, slot.serial) != Some(slot_ref) {
-                    return Err(format!("slot {slot_ref:?} is not at its recorded position in the queue"));
-                }
-                pending_prefixes[usize::from(entry.depth)] += u32::from(slot.selectors().can_be_prefix);
-                pending_digests[usize::from(entry.depth)] += u32::from(entry.names_digest());
-                in_blocks += chain_blocks(usize::from(slot.in_count));
-                out_blocks += chain_blocks(usize::from(slot.out_count));
-                tokens += self.in_records(slot_ref).filter(|record| record.long_token != NONE).count();
+            if names.hinted(index).count() > MAX_HINTS {
+                return Err(InvariantError::of_entry(index, "has too many delegations under its name"));
             }
         }
-        agree("entries in the arena", self.entries.len(), entries)?;
-        agree("entries in the bucket table", self.table.len(), entries)?;
-        agree("cached Data", self.content.len(), data)?;
-        agree("cached Data in the policy", self.content.policy.len(), data)?;
-        agree("memory blocks of cached Data", self.content.blocks.live(), data)?;
-        agree("PIT slots in the queue", self.queue.len(), pit)?;
-        self.shares.check_invariants(self.queue.with_holders().map(|(_, holder)| holder))?;
-        agree("PIT slots in the arena", self.slots.len(), pit)?;
-        agree("in-record blocks", self.in_blocks.len(), in_blocks)?;
-        agree("out-record blocks", self.out_blocks.len(), out_blocks)?;
-        agree("long tokens", self.tokens.len(), tokens)?;
-        agree("long names and Interest copies", self.memory.live(), memory)?;
-        let digests: u32 = pending_digests.iter().sum();
-        agree("names of Interests with digests", self.digest_names.len(), digests as usize)?;
-        let unusual: u32 = pending_prefixes.iter().chain(&pending_digests).sum();
-        agree("Interests with CanBePrefix or a digest", self.pending_unusual as usize, unusual as usize)?;
-        if pending_prefixes != self.pending_prefixes || pending_digests != self.pending_digests {
-            return Err("the counts of pending prefixes or digests by length are wrong".to_owned());
-        }
-        self.content.blocks.check_invariants()?;
-        self.memory.check_invariants()
+        agree("entries in the arena", names.len(), entries)?;
+        agree("entries in the bucket table", names.bucket_entries(), entries)?;
+        let memory_blocks = long_names + self.pit.packets(names);
+        agree("long names and Interest copies", names.memory_blocks(), memory_blocks)?;
+        names.check_memory()?;
+        self.pit.check_invariants(names)?;
+        self.content.check_invariants(names)
     }
 }

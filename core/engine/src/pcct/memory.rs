@@ -3,13 +3,8 @@
 use namehop_table::{all_bucket_bytes, bucket_bytes, byte_arena_bytes};
 
 use super::blocks::{BlockStore, OwnedBlocks};
-use super::digest_names::DigestNames;
 use super::entry::{Entry, PitSlot, SHORT_KEY_BYTES};
-use super::extension_capacity;
-use super::pit_queue::PitQueue;
-use super::prefix_index::PrefixIndex;
-use super::record::{InRecord, RecordBlock, TokenBlock};
-use super::slots::SPARE_ENTRIES;
+use super::{SPARE_ENTRIES, content, pit};
 
 /// Bytes of the cache policy with the largest state, for each entry of the table and in addition.
 const POLICY_ENTRY_BYTES: usize = 256;
@@ -41,19 +36,13 @@ pub(crate) fn entry_table_bytes(entries: TableEntries) -> usize {
 /// Returns the maximum memory in bytes of `capacity` pending Interests, without their names in the table.
 /// `memory_bytes` is the limit for long names and Interest copies.
 pub(crate) fn pending_bytes(capacity: usize, memory_bytes: usize) -> usize {
-    let records =
-        extension_capacity(capacity).saturating_mul(2 * (size_of::<RecordBlock<InRecord>>() + FREE_SLOT_BYTES));
-    // Blocks of in-records and of out-records have the same size.
-    let slot = size_of::<PitSlot>() + size_of::<TokenBlock>() + 2 * FREE_SLOT_BYTES;
-    [records, PitQueue::bytes_for(capacity), DigestNames::bytes_for(capacity), byte_arena_bytes(memory_bytes)]
-        .into_iter()
-        .fold(capacity.saturating_mul(slot), usize::saturating_add)
+    pit::bytes_for(capacity, FREE_SLOT_BYTES).saturating_add(byte_arena_bytes(memory_bytes))
 }
 
 /// Returns the maximum memory in bytes of cached Data with `capacity_bytes` of packets, without their names in the
 /// table.
 pub(crate) fn content_bytes(entries: TableEntries, capacity_bytes: usize) -> usize {
-    [PrefixIndex::bytes_for(entries.cached), byte_arena_bytes(capacity_bytes)]
+    [content::index_bytes_for(entries.cached), byte_arena_bytes(capacity_bytes)]
         .into_iter()
         .fold(entries.all().saturating_mul(POLICY_ENTRY_BYTES).saturating_add(POLICY_BYTES), usize::saturating_add)
 }

@@ -4,67 +4,52 @@
 //! all entries of one name form a ring. So Data that finds one entry it may satisfy finds all others. An entry lives
 //! while it has a PIT slot or Data. When an Interest is satisfied, the Data goes into the entry that the Interest made.
 //!
+//! The table has three parts: the [`NameTable`] of entries, and the [`Pit`] and the [`ContentStore`] that refer to it.
+//! Their methods get the table of names as an argument. [`Pcct`] itself has only what takes all three.
+//!
 //! | file | what |
 //! |---|---|
 //! | `entry`, `record` | memory layout |
-//! | `keys` | lookup, insertion and removal of entries |
-//! | `slots` | PIT slots: opening, closing, timers, finding the ones that Data satisfies |
-//! | `records`, `chain` | downstream and upstream records of a slot |
-//! | `content`, `insertion`, `content_settings` | the Content Store: lookup, insertion, settings |
-//! | `data_digest`, `erasure`, `prefix_index`, `second_tier` | its digests, erasure, prefix index and second tier |
-//! | `digest_names` | names of Data that Interests request by digest |
-//! | `prefetch` | prefetches |
+//! | `key`, `names` | keys; the table of names: lookup, insertion and removal of entries |
+//! | `pit` | PIT slots with their records |
+//! | `content` | the Content Store |
+//! | `prefetch` | the forecast of the prefetch plane, and prefetches that take several parts |
 //! | `blocks` | memory for Data, long names, copies of Interests |
 //! | `memory` | the memory that full tables use |
-//! | `pit_queue`, `shares` | the order in which PIT slots are evicted |
 //! | `check` | self-check |
 //!
 //! Nothing here sends packets or knows more of a face than its id. Assumes that names are valid Name VALUEs with at
 //! most 64 components.
 
-pub(crate) mod blocks;
-mod chain;
+mod blocks;
 mod check;
 pub(crate) mod content;
-mod content_settings;
-mod data_digest;
-mod digest_names;
 pub(crate) mod entry;
-pub(crate) mod erasure;
-pub(crate) mod insertion;
-pub(crate) mod keys;
+pub(crate) mod key;
 pub(crate) mod memory;
-mod pit_queue;
+pub(crate) mod names;
+mod pit;
 pub(crate) mod prefetch;
-mod prefix_index;
 pub(crate) mod record;
-mod records;
-mod second_tier;
-mod shares;
-mod slots;
-
-use std::sync::Arc;
 
 use namehop_hash::HashKey;
-use namehop_table::{Arena, BucketTable};
-use namehop_wire::MAX_NAME_COMPONENTS;
+use namehop_store::PolicyChoice;
+use namehop_table::TableError;
+use namehop_wire::lp::PitToken;
 
-use blocks::{Block, OwnedBlocks};
+use crate::pit_token::{Named, TokenForm};
+pub use check::InvariantError;
+use check::agree;
 use content::{ContentConfig, ContentStore};
-use digest_names::DigestNames;
-use entry::{Entry, PitSlot};
-use pit_queue::PitQueue;
-use record::{InRecord, RecordBlock, TokenBlock, UpstreamRecord};
-use shares::Shares;
-
-use crate::dispatch::NameDispatch;
-use crate::pit_token::TokenForm;
-
-pub(crate) use chain::NoRoom;
-pub(crate) use records::{Arrival, Downstream, short_downstream};
+use key::{Key, NoEntry};
+use names::NameTable;
+pub(crate) use pit::{Arrival, Downstream, NoRoom, Pit, short_downstream};
+use record::InRecord;
 
 /// Maximum number of entries with one name and a forwarding hint. One without a hint may exist in addition.
-pub(crate) const MAX_HINTS: usize = 8;
+const MAX_HINTS: usize = 8;
+/// Entries beyond one for each PIT slot and each Data: for entries made while others are about to be freed.
+const SPARE_ENTRIES: usize = 64;
 
 /// Handle of one PIT slot. Valid until the slot is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,42 +74,104 @@ pub(crate) struct PcctConfig {
 
 /// The PIT-CS composite table.
 pub(crate) struct Pcct {
-    table: BucketTable,
-    entries: Arena<Entry>,
-    slots: Arena<PitSlot>,
-    in_blocks: Arena<RecordBlock<InRecord>>,
-    out_blocks: Arena<RecordBlock<UpstreamRecord>>,
-    tokens: Arena<TokenBlock>,
-    /// Long names and Interest copies.
-    memory: OwnedBlocks,
-    queue: PitQueue,
-    shares: Shares,
-    pit_capacity: usize,
-    /// Maximum number of entries in use: one for each possible PIT slot and each possible cached Data, and some spare
-    /// ones.
-    entry_limit: usize,
-    next_serial: u32,
-    /// Entry indices below this one have been in use at some time.
-    touched: u32,
-    /// Number of CanBePrefix slots by number of components: Data without a token probes only prefixes of these lengths.
-    pending_prefixes: [u32; MAX_NAME_COMPONENTS + 1],
-    /// Number of slots with an implicit digest in the name, by number of components.
-    pending_digests: [u32; MAX_NAME_COMPONENTS + 1],
-    /// Names of the Data that these slots request.
-    digest_names: DigestNames,
-    key: HashKey,
+    pub(crate) names: NameTable,
+    pub(crate) pit: Pit,
+    pub(crate) content: ContentStore,
     /// The layout of tokens for the PIT slots.
     token_form: TokenForm,
-    /// The sum of both numbers: pending Interests that Data of another name may satisfy.
-    pending_unusual: u32,
-    /// Counts pending Interests that Data of other workers may satisfy; `None` if there is only one worker.
-    dispatch: Option<Arc<NameDispatch>>,
-    pub(crate) content: ContentStore,
-    /// Scratch: blocks of a chunk that is cleared.
-    starved: Vec<Block>,
 }
 
-/// Returns the number of extension blocks of each kind for this PIT capacity.
-fn extension_capacity(pit_capacity: usize) -> usize {
-    pit_capacity / 4 + 256
+impl Pcct {
+    /// Creates an empty table.
+    ///
+    /// # Errors
+    /// If the memory cannot be allocated.
+    pub(crate) fn new(config: &PcctConfig) -> Result<Self, TableError> {
+        let pit_capacity = config.pit_capacity.max(1);
+        let entry_limit = pit_capacity + config.content.capacity_packets + SPARE_ENTRIES;
+        let reserved =
+            pit_capacity + config.content.capacity_packets.max(config.content.reserved_packets) + SPARE_ENTRIES;
+        let names = NameTable::new(entry_limit, reserved, config.memory_bytes)?;
+        Ok(Pcct {
+            token_form: TokenForm::new(config.worker, names.reserved(), pit_capacity),
+            names,
+            pit: Pit::new(pit_capacity, config.key)?,
+            content: ContentStore::new(&config.content, entry_limit, config.key)?,
+        })
+    }
+
+    /// Changes the capacity and the policy of the Content Store; `None` leaves a setting unchanged. The capacity may be
+    /// limited to what the reserved address space allows. After an error nothing has changed.
+    pub(crate) fn configure_content(
+        &mut self,
+        capacity_packets: Option<usize>,
+        policy: Option<PolicyChoice>,
+    ) -> Result<(), TableError> {
+        let others = self.pit.capacity() + SPARE_ENTRIES;
+        let capacity = capacity_packets.unwrap_or(self.content.capacity()).min(self.names.reserved() - others);
+        let choice = policy.unwrap_or(self.content.policy());
+        self.content.configure(&mut self.names, capacity, capacity + others, choice)
+    }
+
+    /// Inserts an entry; the key must not be in the table. `sibling` is any entry with the same name, if there is one.
+    /// The caller must give the entry a slot or Data at once, or free it.
+    ///
+    /// Consumers choose the hints, so at most [`MAX_HINTS`] entries with a hint are kept for one name. A further one
+    /// evicts the oldest that has no PIT slot. The entry without a hint, which most requests use, does not count.
+    pub(crate) fn insert(&mut self, key: &Key<'_>, mut sibling: Option<u32>) -> Result<u32, NoEntry> {
+        if let Some(known) = sibling
+            && !key.delegation.is_empty()
+        {
+            sibling = Some(self.make_room_for_hint(known)?);
+        }
+        if !self.names.is_next_ready() && self.content.evict_one(&mut self.names) {
+            // The eviction may have freed the sibling.
+            sibling = self.names.find_name(key.name_hash, key.name);
+        }
+        self.names.insert(key, sibling, self.pit.last_serial())
+    }
+
+    /// Makes room for one more entry with a hint under the name of `known`. Returns an entry with that name that
+    /// remains.
+    #[cold]
+    fn make_room_for_hint(&mut self, known: u32) -> Result<u32, NoEntry> {
+        let names = &self.names;
+        if names.hinted(known).count() < MAX_HINTS {
+            return Ok(known);
+        }
+        let unused = names.hinted(known).filter(|&entry| !names.entry(entry).has_slots());
+        let victim = names.oldest(unused, self.pit.last_serial()).ok_or(NoEntry::TooManyHints)?;
+        let left = if victim == known { names.entry(known).next_variant } else { known };
+        self.content.remove(&mut self.names, victim);
+        Ok(left)
+    }
+
+    /// Returns the entry with the name of `known` and a forwarding hint to evict for another hint: the oldest without
+    /// pending Interests of other downstreams, or else the oldest. So a consumer that uses many hints evicts its own.
+    #[cold]
+    pub(crate) fn hint_to_evict(&self, known: u32, is_of_others: impl Fn(&InRecord) -> bool) -> Option<u32> {
+        let Pcct { names, pit, .. } = self;
+        let is_own = |&entry: &u32| pit.slots_of(names, entry).all(|slot| !pit.in_records(slot).any(&is_of_others));
+        let serial = pit.last_serial();
+        names.oldest(names.hinted(known).filter(is_own), serial).or_else(|| names.oldest(names.hinted(known), serial))
+    }
+
+    /// Returns the PIT token of a PIT slot.
+    #[inline(always)]
+    pub(crate) fn token(&self, pit: PitRef) -> PitToken {
+        self.token_form.encode(pit.entry, pit.slot, self.names.entry(pit.entry).generation)
+    }
+
+    /// Returns what a PIT token refers to, if it has the form of this table's tokens.
+    #[inline(always)]
+    pub(crate) fn decode_token(&self, token: &PitToken) -> Option<Named> {
+        self.token_form.decode(token)
+    }
+
+    /// Returns the entry that a PIT token refers to, if it is in use and its generation matches.
+    pub(crate) fn entry_by_token(&self, token: &PitToken) -> Option<u32> {
+        let named = self.decode_token(token).filter(|named| named.entry < self.names.touched())?;
+        let entry = self.names.entry(named.entry);
+        (entry.in_use() && self.token_form.agrees(&named, entry.generation)).then_some(named.entry)
+    }
 }

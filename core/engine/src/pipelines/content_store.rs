@@ -7,8 +7,8 @@ use namehop_wire::MAX_PACKET_SIZE;
 
 use crate::pcct::PitRef;
 use crate::pcct::content::DIGEST_BYTES;
-use crate::pcct::insertion::{NewData, Stored};
-use crate::pcct::keys::{Key, NoEntry};
+use crate::pcct::content::insertion::{NewData, Stored};
+use crate::pcct::key::{Key, NoEntry};
 use crate::state::ForwardingState;
 use crate::trace::TraceStep;
 
@@ -44,9 +44,9 @@ impl ForwardingState {
         fields: &LinkFields,
         out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
-        self.pcct.note_data_used(entry);
-        let copy = self.emitter.copy_of(self.pcct.data(entry));
-        let data = StoredCopy { copy, fresh_until: self.pcct.entry(entry).fresh_until };
+        self.pcct.content.note_used(entry);
+        let copy = self.emitter.copy_of(self.pcct.content.data(&self.pcct.names, entry));
+        let data = StoredCopy { copy, fresh_until: self.pcct.names.entry(entry).fresh_until };
         self.answer_from_store(now, data, pending, ingress, fields, out)
     }
 
@@ -66,7 +66,7 @@ impl ForwardingState {
             Some(pit) => {
                 // The cached Data stops looping Interests for as long as it may answer them.
                 let keeps_nonces = self.dead_nonces.outlast_until(fresh_until, now);
-                let slot = self.pcct.slot_mut(pit);
+                let slot = self.pcct.pit.slot_mut(pit);
                 // A slot that its strategy kept for late Data also stands for an earlier Interest.
                 self.emitter.counters.satisfied_interests += u64::from(slot.is_satisfied());
                 slot.set_satisfied(slot.selectors().must_be_fresh && keeps_nonces);
@@ -96,8 +96,8 @@ impl ForwardingState {
             // The usual case: the Interest requested this very name.
             Some(_) if exact == partition => exact,
             Some(exact) => {
-                let delegation = partition.map_or(&[][..], |entry| self.pcct.delegation(entry));
-                self.pcct.variants(exact).find(|&entry| self.pcct.delegation(entry) == delegation)
+                let delegation = partition.map_or(&[][..], |entry| self.pcct.names.delegation(entry));
+                self.pcct.names.variants(exact).find(|&entry| self.pcct.names.delegation(entry) == delegation)
             }
             None => None,
         };
@@ -118,9 +118,9 @@ impl ForwardingState {
                     digest: data.digest,
                     is_from_tier: data.is_from_tier,
                 };
-                let stored = self.pcct.store_data(entry, &new, now);
+                let stored = self.pcct.content.store(&mut self.pcct.names, entry, &new, now);
                 if stored != Stored::Yes {
-                    self.pcct.free_if_unused(entry);
+                    self.pcct.names.free_if_unused(entry);
                 }
                 stored
             }
@@ -141,10 +141,10 @@ impl ForwardingState {
     ) -> Result<u32, NoEntry> {
         // The delegation is copied because it lies in the table that is about to change.
         let delegation: ArrayVec<u8, MAX_PACKET_SIZE> = match partition {
-            Some(entry) => self.pcct.delegation(entry).iter().copied().collect(),
+            Some(entry) => self.pcct.names.delegation(entry).iter().copied().collect(),
             None => ArrayVec::new(),
         };
-        let delegation_hash = partition.map_or(0, |entry| self.pcct.entry(entry).delegation_hash);
+        let delegation_hash = partition.map_or(0, |entry| self.pcct.names.entry(entry).delegation_hash);
         let key = Key::new(data.name, hashes, &delegation, delegation_hash);
         self.pcct.insert(&key, exact)
     }

@@ -11,7 +11,7 @@ use namehop_wire::lp::NackReason;
 
 use super::context::{AtHand, Carrier, Context, InterestAtHand};
 use super::received_interest::{LookedUp, Received};
-use crate::pcct::keys::Found;
+use crate::pcct::key::Found;
 use crate::pcct::{Arrival, NoRoom, PitRef};
 use crate::scope::InterestLimits;
 use crate::state::ForwardingState;
@@ -44,7 +44,7 @@ impl ForwardingState {
         let route = self.look_up_route(fib, &interest, delegation_hashes);
         if let Err(NoRoom) = self.insert_in_record(now, pit, &interest, &route) {
             if pending.is_none() {
-                self.pcct.close_slot(pit);
+                self.pcct.pit.close(&mut self.pcct.names, pit);
             }
             return self.no_room(interest, DropReason::TooManyDownstreams, out);
         }
@@ -104,9 +104,9 @@ impl ForwardingState {
             non_discovery: fields.non_discovery,
             measured: route.strategy.wants_data(),
         };
-        let mut renewed = self.pcct.renew(pit, &arrival);
+        let mut renewed = self.pcct.pit.renew(pit, &arrival);
         if renewed.is_err() && self.make_room_for_records(now, face, Some(pit)) {
-            renewed = self.pcct.renew(pit, &arrival);
+            renewed = self.pcct.pit.renew(pit, &arrival);
         }
         // The entry may have been kept by its strategy for late Data, and is now requested again.
         let was_satisfied = renewed?;

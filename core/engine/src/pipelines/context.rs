@@ -136,11 +136,11 @@ impl<'a> Context<'a> {
 
     #[cold]
     fn answer_if_all_are_barred(&mut self) {
-        let slot = self.state.pcct.slot(self.pit);
+        let slot = self.state.pcct.pit.slot(self.pit);
         let is_handled = slot.is_satisfied() || slot.expiry <= self.now || slot.has_strategy_timer();
         let (pcct, now) = (&self.state.pcct, self.now);
         if !is_handled
-            && !pcct.out_records(self.pit).any(|record| record.is_pending(now))
+            && !pcct.pit.out_records(self.pit).any(|record| record.is_pending(now))
             && cheapest_eligible(self).is_none()
         {
             answer_no_route(self);
@@ -174,7 +174,7 @@ impl<'a> Context<'a> {
 
     /// Returns whether `face` returned a Nack, or went down, for an Interest that is retried.
     fn is_barred_by_nack(&self, face: FaceId) -> bool {
-        let mut records = self.state.pcct.out_records(self.pit);
+        let mut records = self.state.pcct.pit.out_records(self.pit);
         let is_barred = matches!(self.at_hand, AtHand::Retry)
             && records.any(|record| record.face == face && record.nacked().is_some());
         if is_barred {
@@ -186,11 +186,11 @@ impl<'a> Context<'a> {
     #[cold]
     fn trace_pending(&mut self) -> bool {
         let pcct = &self.state.pcct;
-        self.state.emitter.trace_pending(self.now, pcct.name(self.pit.entry), pcct.in_count(self.pit))
+        self.state.emitter.trace_pending(self.now, pcct.names.name(self.pit.entry), pcct.pit.in_count(self.pit))
     }
 
     fn out_index(&self, face: FaceId) -> Option<usize> {
-        self.state.pcct.find_out_record(self.pit, face)
+        self.state.pcct.pit.find_out_record(self.pit, face)
     }
 }
 
@@ -198,7 +198,7 @@ impl ForwardingState {
     /// Returns the limits on where the Interest of an in-record may be sent.
     pub(crate) fn pending_limits(&self, pit: PitRef, record: &InRecord) -> InterestLimits {
         let from_scope = self.faces.get(record.face).map_or(FaceScope::NonLocal, |face| face.scope);
-        let scope = NameScope::of(self.pcct.name(pit.entry));
+        let scope = NameScope::of(self.pcct.names.name(pit.entry));
         InterestLimits { scope, from: record.face, from_scope, hop_limit: record.hop_limit.onward() }
     }
 
@@ -212,7 +212,7 @@ impl ForwardingState {
         let may_go = move |record: &&InRecord| {
             record.expiry > now && self.faces.exists(record.face) && self.pending_limits(pit, record).may_go_to(face)
         };
-        self.pcct.in_records(pit).filter(may_go)
+        self.pcct.pit.in_records(pit).filter(may_go)
     }
 }
 
@@ -273,21 +273,21 @@ impl StrategyContext for Context<'_> {
     }
 
     fn in_records(&self) -> impl Iterator<Item = strategy::InRecord> {
-        let records = self.state.pcct.in_records(self.pit);
+        let records = self.state.pcct.pit.in_records(self.pit);
         records.map(|record| strategy::InRecord { face: record.face, expiry: record.expiry })
     }
 
     fn out_records(&self) -> impl Iterator<Item = OutRecord> {
-        self.state.pcct.out_records(self.pit).map(seen_by_strategy)
+        self.state.pcct.pit.out_records(self.pit).map(seen_by_strategy)
     }
 
     fn out_scratch(&mut self, face: FaceId) -> Option<&mut OutScratch> {
         let index = self.out_index(face)?;
-        Some(&mut self.state.pcct.out_record_mut(self.pit, index).scratch)
+        Some(&mut self.state.pcct.pit.out_record_mut(self.pit, index).scratch)
     }
 
     fn pit_scratch(&mut self) -> &mut PitScratch {
-        &mut self.state.pcct.slot_mut(self.pit).scratch
+        &mut self.state.pcct.pit.slot_mut(self.pit).scratch
     }
 
     fn measurements(&mut self) -> Option<&mut Measurements> {
@@ -295,7 +295,7 @@ impl StrategyContext for Context<'_> {
     }
 
     fn is_non_discovery(&self) -> bool {
-        self.state.pcct.slot(self.pit).is_non_discovery()
+        self.state.pcct.pit.slot(self.pit).is_non_discovery()
     }
 
     fn send_interest(&mut self, face: FaceId) -> bool {
@@ -319,16 +319,16 @@ impl StrategyContext for Context<'_> {
     }
 
     fn reject_pending_interest(&mut self) {
-        self.state.pcct.slot_mut(self.pit).expiry = self.now;
+        self.state.pcct.pit.slot_mut(self.pit).expiry = self.now;
     }
 
     fn set_expiry_ms(&mut self, milliseconds: u64) {
-        self.state.pcct.slot_mut(self.pit).expiry = self.now.plus_ms(milliseconds);
+        self.state.pcct.pit.slot_mut(self.pit).expiry = self.now.plus_ms(milliseconds);
     }
 
     fn schedule_timer_us(&mut self, delay_us: u64) {
         let deadline = Timestamp(self.now.0.saturating_add(delay_us.saturating_mul(1_000)));
-        self.state.timers.arm_for_strategy(&mut self.state.pcct, self.pit, deadline);
+        self.state.timers.arm_for_strategy(&mut self.state.pcct.pit, self.pit, deadline);
     }
 
     fn send_data_to_all(&mut self) {
@@ -365,8 +365,8 @@ impl StrategyContext for Context<'_> {
 
     fn forget_learned_route(&mut self, face: FaceId) {
         let entry = self.pit.entry;
-        let by_hint = !self.state.pcct.delegation(entry).is_empty();
-        let matched = if by_hint { self.state.pcct.delegation(entry) } else { self.state.pcct.name(entry) };
+        let by_hint = !self.state.pcct.names.delegation(entry).is_empty();
+        let matched = if by_hint { self.state.pcct.names.delegation(entry) } else { self.state.pcct.names.name(entry) };
         let matched = NameRef::from_value(matched).unwrap_or_default();
         let prefix = matched.prefix(self.route.prefix_len).to_owned();
         self.state.emitter.report(EngineEvent::RouteForgotten { prefix, face });

@@ -52,7 +52,7 @@ impl Engine {
         // NDNLPv2, "PIT token": if it leads to an entry with this name, the exact name need not be looked up, and in
         // the usual case nothing else either.
         let by_token = state.pcct.entry_by_token(&packet.fields.pit_token);
-        let known = by_token.filter(|&entry| state.pcct.name(entry) == name);
+        let known = by_token.filter(|&entry| state.pcct.names.name(entry) == name);
         // The name of a known entry was admitted with its Interest.
         if known.is_none() {
             state.limits.admit_name(ingress.id, name_ref)?;
@@ -62,14 +62,14 @@ impl Engine {
             }
         }
         let hashes = match known {
-            Some(_) if !state.pcct.asks_for_prefixes(now) => None,
+            Some(_) if !state.pcct.needs_data_hashes(now) => None,
             _ => Some(prepared.into_hashes(&state.key, name_ref)?),
         };
 
         // Spec, "Interest matching": all pending Interests that this Data satisfies.
         let mut matches = std::mem::take(&mut state.scratch.matches);
         matches.clear();
-        let exact = state.pcct.find_satisfied(name, hashes, known, &mut matches);
+        let exact = state.pcct.pit.find_satisfied(&state.pcct.names, name, hashes, known, &mut matches);
         let digest = state.find_satisfied_by_digest(packet.buffer.bytes(), name, hashes, &mut matches);
         let unsolicited = state.keep_sent_to(&ingress, &mut matches);
         state.emitter.note(|| TraceStep::Satisfies { entries: matches.len(), by_token: known.is_some() });
@@ -117,7 +117,7 @@ impl ForwardingState {
         hashes: Option<&PrefixHashes>,
         matches: &mut Vec<PitRef>,
     ) -> Option<[u8; DIGEST_BYTES]> {
-        if !self.pcct.asks_for_digest(hashes?) {
+        if !self.pcct.pit.requests_digest(hashes?) {
             return None;
         }
         self.emitter.counters.digests += 1;
@@ -133,7 +133,7 @@ impl ForwardingState {
         let component_header = [types::IMPLICIT_SHA256_DIGEST_COMPONENT as u8, DIGEST_BYTES as u8];
         let full: ArrayVec<u8, FULL_NAME_BYTES> =
             name.iter().chain(&component_header).chain(&digest).copied().collect();
-        self.pcct.collect_slots(hash_name(&self.key, &full), &full, matches);
+        self.pcct.pit.collect(&self.pcct.names, hash_name(&self.key, &full), &full, matches);
         digest
     }
 
@@ -145,7 +145,7 @@ impl ForwardingState {
             return DropReason::UnsolicitedData;
         }
         match matches[..] {
-            [only] if self.pcct.was_sent_to(only, ingress.id) => {}
+            [only] if self.pcct.pit.was_sent_to(only, ingress.id) => {}
             _ => self.remove_not_sent_to(matches, ingress.id),
         }
         DropReason::UnaskedData
@@ -154,7 +154,7 @@ impl ForwardingState {
     #[cold]
     #[inline(never)]
     fn remove_not_sent_to(&self, matches: &mut Vec<PitRef>, face: FaceId) {
-        matches.retain(|&pit| self.pcct.was_sent_to(pit, face));
+        matches.retain(|&pit| self.pcct.pit.was_sent_to(pit, face));
     }
 
     /// Data unsolicited pipeline (guide, section 4.3.2): such Data is never forwarded, and is cached only if the policy
@@ -177,9 +177,9 @@ impl ForwardingState {
     #[inline(always)]
     fn note_requests(&mut self, matches: &[PitRef], hashes: Option<&PrefixHashes>) {
         if let Some(hashes) = hashes
-            && !self.pcct.ask_by_name(matches)
+            && !self.pcct.pit.are_exact(&self.pcct.names, matches)
         {
-            self.pcct.note_request(hashes.full());
+            self.pcct.content.note_request(hashes.full());
         }
     }
 
@@ -198,7 +198,7 @@ impl ForwardingState {
     #[cold]
     #[inline(never)]
     fn partition_of_several(&self, matches: &[PitRef], by_token: Option<u32>, ingress: FaceId) -> u32 {
-        let asked = |pit: &&PitRef| self.pcct.was_sent_to(**pit, ingress);
+        let asked = |pit: &&PitRef| self.pcct.pit.was_sent_to(**pit, ingress);
         let by_token = matches.iter().find(|pit| Some(pit.entry) == by_token);
         by_token.or_else(|| matches.iter().find(asked)).unwrap_or(&matches[0]).entry
     }

@@ -8,12 +8,12 @@ use namehop_packet::{DropReason, FaceInfo, FaceScope, Incoming, LinkType, Outgoi
 use namehop_wire::{InterestLayout, InterestRewrite};
 
 use super::received_interest::{LookedUp, Received};
-use super::second_tier::{FoundInTier, TierAnswer, TierLookup};
+use super::second_tier::{FoundInTier, TierAnswer};
 use crate::burst::Prepared;
 use crate::engine::Engine;
 use crate::pcct::PitRef;
 use crate::pcct::content::Query;
-use crate::pcct::keys::Found;
+use crate::pcct::key::Found;
 use crate::scope::NameScope;
 use crate::state::ForwardingState;
 use crate::state::interest_form::rewritten;
@@ -22,47 +22,25 @@ use crate::trace::{TraceStep, TraceSubject};
 
 impl Engine {
     /// Incoming Interest pipeline (guide, section 4.2.1). The error is the reason why the Interest was dropped.
-    pub(crate) fn incoming_interest(
-        &mut self,
-        now: Timestamp,
-        packet: Incoming,
-        prepared: Prepared<'_>,
-        out: &mut Vec<Outgoing>,
-    ) -> Result<(), DropReason> {
-        self.state.emitter.counters.in_interests += 1;
-        self.interest_pipeline(now, packet, prepared, TierLookup::NotDone, out)
-    }
-
-    /// The same for an Interest that has passed here before and has waited for a read from the second tier, which may
+    ///
+    /// With `HAS_WAITED`, the Interest has passed here before and has waited for a read from the second tier, which may
     /// have found Data.
-    pub(super) fn resumed_interest(
+    pub(crate) fn incoming_interest<const HAS_WAITED: bool>(
         &mut self,
         now: Timestamp,
         packet: Incoming,
         prepared: Prepared<'_>,
-        found: Option<&FoundInTier<'_>>,
-        out: &mut Vec<Outgoing>,
-    ) -> Result<(), DropReason> {
-        self.interest_pipeline(now, packet, prepared, TierLookup::Done(found), out)
-    }
-
-    // Inlined, so that the usual case is compiled without the questions whether the Interest has waited.
-    #[inline(always)]
-    fn interest_pipeline(
-        &mut self,
-        now: Timestamp,
-        packet: Incoming,
-        prepared: Prepared<'_>,
-        tier: TierLookup<'_>,
+        found_in_tier: Option<&FoundInTier<'_>>,
         out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
         let Engine { fib, state, delegation_hashes, .. } = self;
+        state.emitter.counters.in_interests += u64::from(!HAS_WAITED);
         let (layout, fib_guess) = (&prepared.parsed.interest, prepared.fib_guess);
         let name = layout.name.of_packet(packet.buffer.bytes());
         state.emitter.trace_if_on(now, TraceSubject::Interest, packet.face, name, || traced(layout));
         let Some(ingress) = state.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
         // This router's limits on the length of names and on the rate of long names.
-        if tier.is_not_done() {
+        if !HAS_WAITED {
             state.limits.admit_name(ingress.id, name)?;
         }
         let hashes = prepared.into_hashes(&state.key, name)?;
@@ -121,14 +99,14 @@ impl Engine {
 
         // Guide, section 3.3, "Content Store": only for the first downstream; if others wait already, the store has no
         // match.
-        if tier.is_not_done() {
+        if !HAS_WAITED {
             state.note_request(&query);
         }
-        if !state.is_aggregated(looked_up.pending) && state.pcct.content.serve {
+        if !state.is_aggregated(looked_up.pending) && state.pcct.content.serves() {
             if let Some(cached) = state.look_up_data(now, &query, looked_up.found) {
                 return state.content_store_hit(now, cached, looked_up.pending, &ingress, fields, out);
             }
-            match state.look_up_tier(now, &interest, tier) {
+            match state.look_up_tier::<HAS_WAITED>(now, &interest, found_in_tier) {
                 TierAnswer::None => state.count_miss(),
                 TierAnswer::Data(data) => {
                     return state.answer_from_store(now, data, looked_up.pending, &ingress, fields, out);
@@ -183,11 +161,11 @@ impl ForwardingState {
     /// "PIT").
     #[inline(always)]
     fn look_up(&mut self, query: &Query<'_>) -> LookedUp {
-        let found = self.pcct.look_up(query.key);
-        let pending = found.exact().and_then(|entry| self.pcct.find_slot(entry, query.selectors));
+        let found = self.pcct.names.look_up(query.key);
+        let pending = found.exact().and_then(|entry| self.pcct.pit.find(&self.pcct.names, entry, query.selectors));
         let pcct = &self.pcct;
         self.emitter.note(|| match pending {
-            Some(pit) => TraceStep::Pending { downstreams: pcct.in_count(pit) },
+            Some(pit) => TraceStep::Pending { downstreams: pcct.pit.in_count(pit) },
             None => TraceStep::NotPending,
         });
         LookedUp { found, pending }
@@ -198,28 +176,28 @@ impl ForwardingState {
     /// duplicate Nonce").
     fn is_duplicate(&self, pit: PitRef, nonce: u32, ingress: &FaceInfo) -> bool {
         let mut seen = false;
-        for record in self.pcct.in_records(pit).filter(|record| record.nonce == nonce) {
+        for record in self.pcct.pit.in_records(pit).filter(|record| record.nonce == nonce) {
             if record.face == ingress.id && ingress.link_type == LinkType::PointToPoint {
                 return false;
             }
             seen = true;
         }
-        seen || self.pcct.out_records(pit).any(|record| record.nonce == nonce)
+        seen || self.pcct.pit.out_records(pit).any(|record| record.nonce == nonce)
     }
 
     /// Records the request for the cache policy. A policy that counts requests identifies Data by its own name. If the
     /// Interest may have another name, the request is recorded once the Data is known.
     #[inline(always)]
     fn note_request(&mut self, query: &Query<'_>) {
-        if query.asks_by_name() {
-            self.pcct.note_request(query.key.name_hash);
+        if query.is_by_name() {
+            self.pcct.content.note_request(query.key.name_hash);
         }
     }
 
     /// Returns whether others wait for the Data already, and counts that.
     #[inline(always)]
     fn is_aggregated(&mut self, pending: Option<PitRef>) -> bool {
-        let is_aggregated = pending.is_some_and(|pit| self.pcct.in_count(pit) > 0);
+        let is_aggregated = pending.is_some_and(|pit| self.pcct.pit.in_count(pit) > 0);
         self.emitter.counters.aggregated_interests += u64::from(is_aggregated);
         is_aggregated
     }
@@ -227,10 +205,10 @@ impl ForwardingState {
     /// Returns the entry with cached Data that answers the Interest. `found` is the lookup result for its name.
     #[inline(always)]
     fn look_up_data(&mut self, now: Timestamp, query: &Query<'_>, found: Found) -> Option<u32> {
-        let cached = self.pcct.find_data(query, found.exact(), now)?;
+        let cached = self.pcct.content.find(&mut self.pcct.names, query, found.exact(), now)?;
         self.emitter.note(|| TraceStep::CacheHit);
-        if !query.asks_by_name() {
-            self.pcct.note_request(self.pcct.entry(cached).name_hash);
+        if !query.is_by_name() {
+            self.pcct.content.note_request(self.pcct.names.entry(cached).name_hash);
         }
         Some(cached)
     }

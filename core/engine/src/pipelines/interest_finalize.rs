@@ -16,15 +16,15 @@ impl Engine {
     /// Handles all timers that are due. With a `prefetch_distance`, the PIT entry of the timer that is so far ahead is
     /// prefetched.
     pub(crate) fn fire_timers(&mut self, now: Timestamp, prefetch_distance: Option<usize>, out: &mut Vec<Outgoing>) {
-        let due = self.state.timers.collect_due(&self.state.pcct, now);
+        let due = self.state.timers.collect_due(&self.state.pcct.pit, now);
         for index in 0..due {
             let (timers, pcct) = (&self.state.timers, &self.state.pcct);
             if let Some(distance) = prefetch_distance
-                && let Some((pit, _)) = timers.due(pcct, index + distance)
+                && let Some((pit, _)) = timers.due(&pcct.pit, index + distance)
             {
                 pcct.prefetch_pending(pit);
             }
-            match timers.due(pcct, index) {
+            match timers.due(&pcct.pit, index) {
                 Some((pit, TimerPurpose::End)) => self.fire_end_timer(now, pit, out),
                 Some((pit, TimerPurpose::Strategy)) => self.fire_strategy_timer(now, pit, out),
                 // The timer of a PIT entry that has ended has no effect.
@@ -34,7 +34,7 @@ impl Engine {
     }
 
     fn fire_strategy_timer(&mut self, now: Timestamp, pit: PitRef, out: &mut Vec<Outgoing>) {
-        let slot = self.state.pcct.slot_mut(pit);
+        let slot = self.state.pcct.pit.slot_mut(pit);
         slot.set_strategy_timer(false);
         if !slot.is_satisfied() && slot.expiry > now {
             self.pending_context(now, pit, out).dispatch_alone(Trigger::Timer);
@@ -42,7 +42,7 @@ impl Engine {
     }
 
     fn fire_end_timer(&mut self, now: Timestamp, pit: PitRef, out: &mut Vec<Outgoing>) {
-        let slot = self.state.pcct.slot_mut(pit);
+        let slot = self.state.pcct.pit.slot_mut(pit);
         if slot.timer_at <= now {
             slot.timer_at = Timestamp::NEVER;
         }
@@ -54,10 +54,10 @@ impl Engine {
             self.retry(now, pit, out);
         } else {
             // The last upstream to expire, if a downstream waits longer.
-            let pending = self.state.pcct.out_records(pit).filter(|record| record.is_pending(now));
+            let pending = self.state.pcct.pit.out_records(pit).filter(|record| record.is_pending(now));
             let ends = pending.map(|record| record.expiry()).max();
-            let deadline = self.state.pcct.slot(pit).expiry;
-            self.state.timers.arm_for(&mut self.state.pcct, pit, ends.map_or(deadline, |ends| ends.min(deadline)));
+            let deadline = self.state.pcct.pit.slot(pit).expiry;
+            self.state.timers.arm_for(&mut self.state.pcct.pit, pit, ends.map_or(deadline, |ends| ends.min(deadline)));
         }
     }
 
@@ -79,8 +79,8 @@ impl Context<'_> {
     /// Ends the PIT entry if it has expired; otherwise arms its timer. Must be called once, last.
     #[inline]
     pub(crate) fn settle(&mut self) {
-        if self.state.pcct.slot(self.pit).expiry > self.now {
-            self.state.timers.arm(&mut self.state.pcct, self.pit);
+        if self.state.pcct.pit.slot(self.pit).expiry > self.now {
+            self.state.timers.arm(&mut self.state.pcct.pit, self.pit);
         } else {
             self.end();
         }
@@ -91,7 +91,7 @@ impl Context<'_> {
     #[cold]
     fn end(&mut self) {
         let mut is_traced = false;
-        if !self.state.pcct.slot(self.pit).is_satisfied() {
+        if !self.state.pcct.pit.slot(self.pit).is_satisfied() {
             is_traced = self.state.emitter.is_tracing() && self.trace_unanswered();
             self.ingress = FaceId::INVALID;
             self.at_hand = AtHand::Nothing;
@@ -106,7 +106,7 @@ impl Context<'_> {
     #[cold]
     fn trace_unanswered(&mut self) -> bool {
         let pcct = &self.state.pcct;
-        let upstreams = pcct.out_records(self.pit).filter(|record| record.nacked().is_none()).count();
-        self.state.emitter.trace_unanswered(self.now, pcct.name(self.pit.entry), upstreams)
+        let upstreams = pcct.pit.out_records(self.pit).filter(|record| record.nacked().is_none()).count();
+        self.state.emitter.trace_unanswered(self.now, pcct.names.name(self.pit.entry), upstreams)
     }
 }

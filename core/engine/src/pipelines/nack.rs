@@ -69,11 +69,11 @@ impl Engine {
         // Store the Nack in the out-record. If every upstream has returned a Nack, the PIT entry ends, unless the
         // strategy finds another one. Upstreams with a removed face do not count.
         let state = &mut self.state;
-        if let Some(record) = state.pcct.find_out_record(pit, ingress.id) {
-            state.pcct.out_record_mut(pit, record).set_nacked(Some(reason));
+        if let Some(record) = state.pcct.pit.find_out_record(pit, ingress.id) {
+            state.pcct.pit.out_record_mut(pit, record).set_nacked(Some(reason));
         }
-        if state.pcct.out_records(pit).all(|record| record.nacked().is_some()) {
-            state.pcct.slot_mut(pit).expiry = now;
+        if state.pcct.pit.out_records(pit).all(|record| record.nacked().is_some()) {
+            state.pcct.pit.slot_mut(pit).expiry = now;
         }
 
         // The strategy decides whether downstreams get a Nack.
@@ -90,8 +90,9 @@ impl Engine {
     /// that no nonce is sent twice.
     fn send_other_nonce(&mut self, now: Timestamp, pit: PitRef, upstream: &FaceInfo, out: &mut Vec<Outgoing>) -> bool {
         let state = &self.state;
-        let refused = state.pcct.out_records(pit).find(|record| record.face == upstream.id).map(|record| record.nonce);
-        let name_hash = state.pcct.entry(pit.entry).name_hash;
+        let refused =
+            state.pcct.pit.out_records(pit).find(|record| record.face == upstream.id).map(|record| record.nonce);
+        let name_hash = state.pcct.names.entry(pit.entry).name_hash;
         let may_be_sent = |record: &&InRecord| {
             Some(record.nonce) != refused && !state.dead_nonces.contains(name_hash, record.nonce, now)
         };
@@ -131,7 +132,10 @@ impl Context<'_> {
             is_chosen(record.face)
                 && faces.get(record.face).is_some_and(|face| face.link_type == LinkType::PointToPoint)
         };
-        self.state.pcct.take_in_records(self.pit, is_taken, |record, downstream| answered.push((*record, downstream)));
+        self.state
+            .pcct
+            .pit
+            .take_in_records(self.pit, is_taken, |record, downstream| answered.push((*record, downstream)));
         for (record, downstream) in answered.drain(..) {
             self.outgoing_nack(&record, &downstream, reason);
         }
@@ -166,11 +170,12 @@ impl ForwardingState {
     fn find_sent(&self, interest: &Interest<'_>, known: Option<u32>, face: FaceId) -> Option<PitRef> {
         let name = interest.name.value();
         let selectors = Selectors { can_be_prefix: interest.can_be_prefix, must_be_fresh: interest.must_be_fresh };
-        let known = known.filter(|&entry| self.pcct.name(entry) == name);
-        let first = known.or_else(|| self.pcct.find_name(hash_name(&self.key, name), name))?;
-        let mut slots = self.pcct.variants(first).filter_map(|entry| self.pcct.find_slot(entry, selectors));
+        let known = known.filter(|&entry| self.pcct.names.name(entry) == name);
+        let first = known.or_else(|| self.pcct.names.find_name(hash_name(&self.key, name), name))?;
+        let mut slots =
+            self.pcct.names.variants(first).filter_map(|entry| self.pcct.pit.find(&self.pcct.names, entry, selectors));
         slots.find(|&pit| {
-            let mut records = self.pcct.out_records(pit);
+            let mut records = self.pcct.pit.out_records(pit);
             records.any(|record| record.face == face && Some(record.nonce) == interest.nonce)
         })
     }

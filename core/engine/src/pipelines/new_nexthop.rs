@@ -17,7 +17,7 @@ impl Engine {
     /// `advance`, which [`next_deadline`](Self::next_deadline) schedules, do the rest. If more than 64 new next hops
     /// wait, the oldest is discarded.
     pub fn new_nexthop(&mut self, now: Timestamp, prefix: NameRef<'_>, nexthop: NextHop, out: &mut Vec<Outgoing>) {
-        if self.state.pcct.pit_len() == 0 {
+        if self.state.pcct.pit.len() == 0 {
             return;
         }
         self.state.new_nexthops.add(&self.state.pcct, prefix, nexthop);

@@ -46,7 +46,7 @@ impl ForwardingState {
         let faces = &self.faces;
         let is_taken = |record: &InRecord| answer_for(source, record, faces, now) != Answer::None;
         let mut out_of_scope = 0;
-        self.pcct.take_in_records(pit, is_taken, |record, downstream| {
+        self.pcct.pit.take_in_records(pit, is_taken, |record, downstream| {
             if answer_for(source, record, faces, now) == Answer::Data {
                 downstreams.push(downstream);
             } else {
@@ -96,7 +96,7 @@ impl ForwardingState {
         out: &mut Vec<Outgoing>,
     ) {
         // The usual case is one downstream with its token in its record.
-        let Some(record) = self.pcct.only_in_record(pit) else {
+        let Some(record) = self.pcct.pit.only_in_record(pit) else {
             return self.outgoing_data(now, pit, source, buffer, None, out);
         };
         match answer_for(source, record, &self.faces, now) {

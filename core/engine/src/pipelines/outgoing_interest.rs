@@ -28,7 +28,7 @@ impl Context<'_> {
             if packet.is_none() {
                 self.state.emitter.count_drop(self.ingress, DropReason::NoBuffer);
                 if is_new {
-                    self.state.pcct.remove_out_records(self.pit, |record| record.face == face.id);
+                    self.state.pcct.pit.remove_out_records(self.pit, |record| record.face == face.id);
                 }
                 return false;
             }
@@ -64,9 +64,9 @@ impl Context<'_> {
     /// if there is no room for it.
     #[inline(always)]
     fn find_or_add_out_record(&mut self, face: FaceId) -> Option<(usize, bool)> {
-        let mut added = self.state.pcct.find_or_add_out_record(self.pit, face);
+        let mut added = self.state.pcct.pit.find_or_add_out_record(self.pit, face);
         if added.is_err() && self.state.make_room_for_records(self.now, self.ingress, Some(self.pit)) {
-            added = self.state.pcct.find_or_add_out_record(self.pit, face);
+            added = self.state.pcct.pit.find_or_add_out_record(self.pit, face);
         }
         if added.is_err() {
             self.state.emitter.count_drop(self.ingress, DropReason::TooManyUpstreams);
@@ -78,8 +78,8 @@ impl Context<'_> {
     #[inline(always)]
     fn renew_out_record(&mut self, record: usize, face: FaceId, nonce: u32) {
         let ForwardingState { pcct, limits, faces, timers, .. } = &mut *self.state;
-        let lifetime_ms = limits.pending_ms(pcct.slot(self.pit).lifetime_ms);
-        let out_record = pcct.out_record_mut(self.pit, record);
+        let lifetime_ms = limits.pending_ms(pcct.pit.slot(self.pit).lifetime_ms);
+        let out_record = pcct.pit.out_record_mut(self.pit, record);
         out_record.nonce = nonce;
         out_record.last_renewed = self.now;
         out_record.lifetime_ms = u32::try_from(lifetime_ms).unwrap_or(u32::MAX);
@@ -89,14 +89,14 @@ impl Context<'_> {
 
         // An aggregated Interest may live longer than the one sent now: see `retry`.
         let ends = out_record.expiry();
-        if ends < pcct.slot(self.pit).expiry {
-            timers.watch_upstreams(pcct, self.pit, ends);
+        if ends < pcct.pit.slot(self.pit).expiry {
+            timers.watch_upstreams(&mut pcct.pit, self.pit, ends);
         }
 
         // If all other upstreams returned a Nack, the entry now waits for this one.
-        if matches!(self.at_hand, AtHand::Nothing) && pcct.slot(self.pit).expiry <= self.now {
-            let last = pcct.in_records(self.pit).map(|record| record.expiry).max();
-            pcct.slot_mut(self.pit).expiry = last.unwrap_or(self.now);
+        if matches!(self.at_hand, AtHand::Nothing) && pcct.pit.slot(self.pit).expiry <= self.now {
+            let last = pcct.pit.in_records(self.pit).map(|record| record.expiry).max();
+            pcct.pit.slot_mut(self.pit).expiry = last.unwrap_or(self.now);
         }
     }
 
@@ -125,7 +125,7 @@ impl Context<'_> {
     /// Returns the nonce for the Interest of an in-record. A retry needs a nonce that was not sent yet: if two
     /// upstreams meet further up, a second Interest with the same one would be taken for a loop.
     fn pending_nonce(&mut self, record: &InRecord) -> u32 {
-        let is_sent = || self.state.pcct.out_records(self.pit).any(|sent| sent.nonce == record.nonce);
+        let is_sent = || self.state.pcct.pit.out_records(self.pit).any(|sent| sent.nonce == record.nonce);
         match matches!(self.at_hand, AtHand::Retry) && is_sent() {
             true => self.state.random() as u32,
             false => record.nonce,

@@ -7,7 +7,7 @@ use namehop_wire::{InterestLayout, NameRef};
 use crate::fib::FibGuess;
 use crate::pcct::PitRef;
 use crate::pcct::entry::Selectors;
-use crate::pcct::keys::{Found, Key};
+use crate::pcct::key::{Found, Key};
 use crate::pcct::record::PendingHopLimit;
 use crate::scope::NameScope;
 use crate::state::route::Delegation;

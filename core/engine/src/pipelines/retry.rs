@@ -31,16 +31,17 @@ impl ForwardingState {
 
     /// Returns whether this PIT slot waits for a face that is down or removed.
     fn has_lost_upstream(&self, now: Timestamp, pit: PitRef) -> bool {
-        !self.pcct.slot(pit).is_satisfied() && self.pcct.out_records(pit).any(|record| self.is_lost(record, now))
+        !self.pcct.pit.slot(pit).is_satisfied()
+            && self.pcct.pit.out_records(pit).any(|record| self.is_lost(record, now))
     }
 
     /// Returns whether an in-record of this PIT slot is still pending while all out-records have expired.
     pub(super) fn is_starved(&self, now: Timestamp, pit: PitRef) -> bool {
-        let slot = self.pcct.slot(pit);
+        let slot = self.pcct.pit.slot(pit);
         let is_in_time = !slot.is_satisfied() && slot.expiry >= now.plus_ms(LEAST_LIFETIME_MS);
         is_in_time
-            && self.pcct.out_records(pit).any(|record| record.nacked().is_none())
-            && !self.pcct.out_records(pit).any(|record| record.is_pending(now))
+            && self.pcct.pit.out_records(pit).any(|record| record.nacked().is_none())
+            && !self.pcct.pit.out_records(pit).any(|record| record.is_pending(now))
     }
 }
 
@@ -66,13 +67,13 @@ impl Engine {
     /// Marks lost upstreams as if they had returned a Nack NoRoute.
     fn give_up_lost(&mut self, now: Timestamp, pit: PitRef, out: &mut Vec<Outgoing>) {
         let state = &mut self.state;
-        for index in 0..usize::from(state.pcct.slot(pit).out_count) {
-            let record = *state.pcct.out_record_mut(pit, index);
+        for index in 0..usize::from(state.pcct.pit.slot(pit).out_count) {
+            let record = *state.pcct.pit.out_record_mut(pit, index);
             if state.is_lost(&record, now) {
-                state.pcct.out_record_mut(pit, index).set_nacked(Some(NackReason::NO_ROUTE));
+                state.pcct.pit.out_record_mut(pit, index).set_nacked(Some(NackReason::NO_ROUTE));
             }
         }
-        if !state.pcct.out_records(pit).any(|record| record.is_pending(now)) {
+        if !state.pcct.pit.out_records(pit).any(|record| record.is_pending(now)) {
             self.retry(now, pit, out);
         }
     }
@@ -81,10 +82,10 @@ impl Engine {
     pub(super) fn retry(&mut self, now: Timestamp, pit: PitRef, out: &mut Vec<Outgoing>) {
         let state = &mut self.state;
         state.forget_removed_faces(pit);
-        state.pcct.remove_in_records(pit, |record| record.expiry <= now);
-        let last = state.pcct.in_records(pit).map(|record| record.expiry).max();
-        let Some(last) = last else { return state.timers.arm(&mut state.pcct, pit) };
-        state.pcct.slot_mut(pit).lifetime_ms = kept_lifetime(Some(last.since_ns(now).div_ceil(1_000_000)));
+        state.pcct.pit.remove_in_records(pit, |record| record.expiry <= now);
+        let last = state.pcct.pit.in_records(pit).map(|record| record.expiry).max();
+        let Some(last) = last else { return state.timers.arm(&mut state.pcct.pit, pit) };
+        state.pcct.pit.slot_mut(pit).lifetime_ms = kept_lifetime(Some(last.since_ns(now).div_ceil(1_000_000)));
         let mut context = self.pending_context(now, pit, out);
         context.at_hand = AtHand::Retry;
         context.dispatch_alone(Trigger::AfterReceiveInterest);

@@ -72,7 +72,7 @@ impl ForwardingState {
     /// Returns whether the strategy of this PIT entry handles Data in the default way, so that it need not be looked
     /// up.
     fn has_default_data_strategy(&self, pit: PitRef) -> bool {
-        let slot = self.pcct.slot(pit);
+        let slot = self.pcct.pit.slot(pit);
         // A PIT entry from before the last change of strategies does not reflect its current strategy.
         !slot.is_measured() && self.strategies.covers(slot.serial)
     }
@@ -92,7 +92,7 @@ impl ForwardingState {
         if self.has_to_keep_nonces(satisfying, pit) {
             self.dead_nonces.insert_all_sent(&self.pcct, pit, satisfying.now);
         }
-        self.pcct.close_slot(pit);
+        self.pcct.pit.close(&mut self.pcct.names, pit);
     }
 
     /// One match: the strategy forwards the Data.
@@ -106,7 +106,7 @@ impl ForwardingState {
     ) {
         let Satisfying { now, ingress, .. } = *satisfying;
         // The PIT entry ends now, unless the strategy prolongs it to measure late answers.
-        self.pcct.slot_mut(pit).expiry = now;
+        self.pcct.pit.slot_mut(pit).expiry = now;
         let at_hand = AtHand::Data(data);
         let mut context =
             Context { state: self, out, route, now, pit, ingress, nack_mark: 0, at_hand, has_barred: Cell::new(false) };
@@ -130,7 +130,7 @@ impl ForwardingState {
         let mut out_of_scope = 0;
         for &pit in matches {
             let (route, source) = (routes.of(self, pit), data.source);
-            self.pcct.slot_mut(pit).expiry = now;
+            self.pcct.pit.slot_mut(pit).expiry = now;
             let at_hand = AtHand::Data(data);
             let mut context = Context {
                 state: self,
@@ -160,7 +160,7 @@ impl ForwardingState {
     /// Returns whether the nonces must be kept: an Interest may still be looping, and only fresh cached Data would stop
     /// one with MustBeFresh.
     fn has_to_keep_nonces(&self, satisfying: &Satisfying, pit: PitRef) -> bool {
-        self.pcct.slot(pit).selectors().must_be_fresh && self.dead_nonces.outlast(satisfying.freshness_ms)
+        self.pcct.pit.slot(pit).selectors().must_be_fresh && self.dead_nonces.outlast(satisfying.freshness_ms)
     }
 
     /// Marks a PIT entry as satisfied and removes its downstreams. If its strategy prolongs it, the next Interest finds
@@ -168,12 +168,12 @@ impl ForwardingState {
     /// removed too.
     fn mark_satisfied(&mut self, satisfying: &Satisfying, pit: PitRef) {
         let keep_nonces = self.has_to_keep_nonces(satisfying, pit);
-        self.pcct.slot_mut(pit).set_satisfied(keep_nonces);
-        self.pcct.remove_in_records(pit, |_| true);
-        let answered = self.pcct.out_records(pit).find(|record| record.face == satisfying.ingress);
+        self.pcct.pit.slot_mut(pit).set_satisfied(keep_nonces);
+        self.pcct.pit.remove_in_records(pit, |_| true);
+        let answered = self.pcct.pit.out_records(pit).find(|record| record.face == satisfying.ingress);
         if let Some(nonce) = answered.map(|record| record.nonce).filter(|_| keep_nonces) {
-            self.dead_nonces.insert(self.pcct.entry(pit.entry).name_hash, nonce, satisfying.now);
+            self.dead_nonces.insert(self.pcct.names.entry(pit.entry).name_hash, nonce, satisfying.now);
         }
-        self.pcct.remove_out_records(pit, |record| record.face == satisfying.ingress);
+        self.pcct.pit.remove_out_records(pit, |record| record.face == satisfying.ingress);
     }
 }

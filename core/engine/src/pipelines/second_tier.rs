@@ -22,23 +22,6 @@ pub(crate) struct FoundInTier<'a> {
     fresh_until: Timestamp,
 }
 
-/// How far an Interest has been looked up in the second tier.
-#[derive(Clone, Copy)]
-pub(super) enum TierLookup<'a> {
-    /// Not yet.
-    NotDone,
-    /// It has waited for a read, which found this.
-    Done(Option<&'a FoundInTier<'a>>),
-}
-
-impl TierLookup<'_> {
-    /// Returns whether the Interest has not waited for a read, so that this is its first way through the pipeline.
-    #[inline(always)]
-    pub(super) fn is_not_done(self) -> bool {
-        matches!(self, TierLookup::NotDone)
-    }
-}
-
 /// The second tier's answer to an Interest.
 pub(super) enum TierAnswer {
     /// The tier has no match, or is busy.
@@ -50,23 +33,24 @@ pub(super) enum TierAnswer {
 }
 
 impl ForwardingState {
-    /// Looks up an Interest in the second tier, after memory had no match.
+    /// Looks up an Interest in the second tier, after memory had no match. With `HAS_WAITED`, the Interest has waited
+    /// for a read, which may have `found` Data.
     #[inline(always)]
-    pub(super) fn look_up_tier(
+    pub(super) fn look_up_tier<const HAS_WAITED: bool>(
         &mut self,
         now: Timestamp,
         interest: &Received<'_>,
-        lookup: TierLookup<'_>,
+        found: Option<&FoundInTier<'_>>,
     ) -> TierAnswer {
-        match lookup {
-            TierLookup::NotDone if self.tier_reads.is_some() && interest.delegation.is_none() => {
-                self.start_tier_read(now, interest).map_or(TierAnswer::None, TierAnswer::Waits)
-            }
-            TierLookup::Done(Some(found)) if interest.delegation.is_none() => {
-                self.answer_with(now, interest, found).map_or(TierAnswer::None, TierAnswer::Data)
-            }
-            TierLookup::NotDone | TierLookup::Done(_) => TierAnswer::None,
+        if HAS_WAITED {
+            let found = found.filter(|_| interest.delegation.is_none());
+            let answer = found.and_then(|found| self.answer_with(now, interest, found));
+            return answer.map_or(TierAnswer::None, TierAnswer::Data);
         }
+        if self.tier_reads.is_none() || interest.delegation.is_some() {
+            return TierAnswer::None;
+        }
+        self.start_tier_read(now, interest).map_or(TierAnswer::None, TierAnswer::Waits)
     }
 
     /// Starts a read for the name of an Interest, if the tier's index has a match. The Interest must then
@@ -75,10 +59,10 @@ impl ForwardingState {
     #[cold]
     fn start_tier_read(&mut self, now: Timestamp, interest: &Received<'_>) -> Option<ReadId> {
         let (face, name_hash) = (interest.ingress.id, interest.hashes.full());
-        let location = self.pcct.content.second_tier.as_ref()?.find(name_hash, interest.layout.must_be_fresh)?;
-        let is_unsolicited = self.pcct.is_unsolicited(face);
+        let location = self.pcct.content.tier()?.find(name_hash, interest.layout.must_be_fresh)?;
+        let is_unsolicited = self.pcct.pit.is_unsolicited(face);
         let has_room = self.tier_reads.as_ref()?.has_room(face, is_unsolicited);
-        let tier = self.pcct.content.second_tier.as_mut()?;
+        let tier = self.pcct.content.tier_mut()?;
         if !has_room {
             tier.note_busy();
             return None;
@@ -96,7 +80,7 @@ impl ForwardingState {
     /// Makes an Interest wait for a read that was [started](TierAnswer::Waits).
     #[cold]
     pub(super) fn wait_for_tier(&mut self, read: ReadId, interest: Incoming) -> Result<(), DropReason> {
-        let is_unsolicited = self.pcct.is_unsolicited(interest.face);
+        let is_unsolicited = self.pcct.pit.is_unsolicited(interest.face);
         let without_room = match &mut self.tier_reads {
             Some(reads) => reads.push(read, interest, is_unsolicited),
             None => Some(interest),
@@ -129,9 +113,7 @@ impl ForwardingState {
         let name = name_ref.value();
         hash_prefixes(&self.key, name, &mut reads.hashes).ok()?;
         let hashes = &reads.hashes;
-        if hashes.full() != finished.name_hash
-            || self.pcct.content.second_tier.as_ref()?.is_erased(name, finished.position)
-        {
+        if hashes.full() != finished.name_hash || self.pcct.content.tier()?.is_erased(name, finished.position) {
             return None;
         }
         if let Some(dispatch) = self.other_workers.dispatch() {
@@ -141,12 +123,13 @@ impl ForwardingState {
                 return None;
             }
         }
-        let exact = self.pcct.find_name(hashes.full(), name);
+        let exact = self.pcct.names.find_name(hashes.full(), name);
         // Data that came into memory meanwhile is newer.
         if exact.is_some_and(|exact| {
             self.pcct
+                .names
                 .variants(exact)
-                .any(|entry| self.pcct.delegation(entry).is_empty() && self.pcct.entry(entry).has_data())
+                .any(|entry| self.pcct.names.delegation(entry).is_empty() && self.pcct.names.entry(entry).has_data())
         }) {
             return None;
         }
@@ -164,7 +147,7 @@ impl Engine {
     /// Submits the pending writes and reads to the second tier.
     #[inline]
     pub(crate) fn flush_tier(&mut self) {
-        if let Some(tier) = &mut self.state.pcct.content.second_tier {
+        if let Some(tier) = self.state.pcct.content.tier_mut() {
             tier.flush();
         }
     }
@@ -173,18 +156,18 @@ impl Engine {
     #[cold]
     pub(crate) fn poll_tier(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
         let Some(mut reads) = self.state.tier_reads.take() else { return };
-        if let Some(tier) = &mut self.state.pcct.content.second_tier {
+        if let Some(tier) = self.state.pcct.content.tier_mut() {
             tier.set_now(now);
         }
-        while let Some(finished) = self.state.pcct.content.second_tier.as_mut().and_then(|tier| tier.next_finished()) {
+        while let Some(finished) = self.state.pcct.content.tier_mut().and_then(|tier| tier.next_finished()) {
             let found = self.state.take_found(now, &finished, &mut reads);
             self.resume(now, finished.id, found.as_ref(), &mut reads, out);
             let is_found = found.is_some();
-            if let Some(tier) = &mut self.state.pcct.content.second_tier {
+            if let Some(tier) = self.state.pcct.content.tier_mut() {
                 tier.end_read(finished, is_found);
             }
         }
-        while let Some(expired) = self.state.pcct.content.second_tier.as_mut().and_then(|tier| tier.next_expired()) {
+        while let Some(expired) = self.state.pcct.content.tier_mut().and_then(|tier| tier.next_expired()) {
             self.resume(now, expired, None, &mut reads, out);
         }
         self.state.emitter.end_trace_if_on();
@@ -206,7 +189,7 @@ impl Engine {
             parsed.parse(&interest, || true);
             let handled = match parsed.kind {
                 ParsedKind::Interest => {
-                    self.resumed_interest(now, interest, Prepared::not_hashed(parsed, hashes), found, out)
+                    self.incoming_interest::<true>(now, interest, Prepared::not_hashed(parsed, hashes), found, out)
                 }
                 // It was an Interest when it began to wait, so this does not happen.
                 _ => Err(DropReason::Malformed),

@@ -13,7 +13,7 @@ impl Engine {
         if packets > 0 {
             self.state.dead_nonces.expect_use(packets);
         }
-        self.state.strategies.update(self.fib.strategies_version(), self.state.pcct.last_serial());
+        self.state.strategies.update(self.fib.strategies_version(), self.state.pcct.pit.last_serial());
     }
 
     /// Ends a burst, after its last packet was handled.

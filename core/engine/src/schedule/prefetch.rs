@@ -37,7 +37,7 @@ impl Engine {
 
     fn needs_hashes(&self, data: &Incoming) -> bool {
         self.state.pcct.decode_token(&data.fields.pit_token).is_none()
-            || self.state.pcct.asks_for_prefixes(self.state.emitter.now())
+            || self.state.pcct.needs_data_hashes(self.state.emitter.now())
     }
 }
 
@@ -112,12 +112,12 @@ impl BurstState {
             prefetch_buckets_of(engine, packet, self.at(position, place), is_checked_for_loops);
         }
         // Separate from the other buckets, because most policies do not use names.
-        if !engine.state.pcct.policy_expects() {
+        if !engine.state.pcct.content.policy_expects() {
             return;
         }
         for (guess, hashes) in self.guesses[group.places()].iter().zip(&self.hashes[group.places()]) {
             if guess.is_hashed && hashes.result().is_ok() {
-                engine.state.pcct.prefetch_name_notes(hashes.full());
+                engine.state.pcct.content.prefetch_name_notes(hashes.full());
             }
         }
     }
@@ -129,10 +129,10 @@ impl BurstState {
     pub fn prefetch_named_entries(&self, engine: &Engine, packets: &[Incoming], group: Group) {
         let state = &engine.state;
         for (entry, slot) in self.guesses[group.places()].iter().filter_map(|guess| Some((guess.entry?, guess.slot))) {
-            state.pcct.prefetch_entry(entry);
-            state.pcct.prefetch_order(entry);
+            state.pcct.names.prefetch_entry(entry);
+            state.pcct.content.prefetch_order(entry);
             if let Some(slot) = slot {
-                state.pcct.prefetch_slot(slot);
+                state.pcct.pit.prefetch_slot(slot);
             }
         }
         if !state.pcct.content.lets_most_in() {
@@ -155,7 +155,7 @@ impl BurstState {
             if parsed.kind == ParsedKind::Data
                 && let Some(victim) = engine.state.pcct.foresee_data(guess.entry, forecast)
             {
-                engine.state.pcct.prefetch_identity(victim);
+                engine.state.pcct.names.prefetch_identity(victim);
             }
         }
     }
@@ -170,7 +170,7 @@ impl BurstState {
         for (parsed, guess) in self.parsed[group.positions()].iter().zip(&self.guesses[group.places()]) {
             engine.fib.prefetch_guessed(guess.fib);
             if let (ParsedKind::Data, Some(victim)) = (parsed.kind, guess.victim) {
-                engine.state.pcct.prefetch_identity(victim);
+                engine.state.pcct.names.prefetch_identity(victim);
             }
         }
     }
@@ -183,11 +183,11 @@ impl BurstState {
         for (parsed, guess) in known() {
             prefetch_contents_of(engine, parsed, guess);
         }
-        if !state.pcct.policy_expects() || !state.pcct.content.admits() {
+        if !state.pcct.content.policy_expects() || !state.pcct.content.admits() {
             return;
         }
         for (_, guess) in known().filter(|(parsed, _)| parsed.kind == ParsedKind::Data) {
-            state.pcct.prefetch_decision(guess.entry, guess.victim);
+            state.pcct.content.prefetch_decision(&state.pcct.names, guess.entry, guess.victim);
         }
     }
 }
@@ -204,21 +204,21 @@ fn prefetch_buckets_of(
     if parsed.kind == ParsedKind::Interest {
         let interest = &parsed.interest;
         let Some(hashes) = hashes else { return };
-        state.pcct.prefetch_bucket(hashes.full());
-        state.pcct.prefetch_tier_lookup(hashes.full());
+        state.pcct.names.prefetch_bucket(hashes.full());
+        state.pcct.content.prefetch_tier_lookup(hashes.full());
         engine.fib.prefetch_buckets(hashes);
         if is_checked_for_loops && let Some(nonce) = interest.nonce() {
             state.dead_nonces.prefetch(namehop_hash::hash_with_nonce(hashes.full(), nonce));
         }
-        if interest.can_be_prefix && state.pcct.content.serve {
-            state.pcct.prefetch_prefix(hashes.full());
+        if interest.can_be_prefix && state.pcct.content.serves() {
+            state.pcct.content.prefetch_prefix(hashes.full());
         }
         return;
     }
     let named = state.pcct.decode_token(&packet.fields.pit_token);
     (guess.entry, guess.slot) = (named.map(|named| named.entry), named.and_then(|named| named.slot));
     if let Some(hashes) = hashes {
-        state.pcct.prefetch_satisfied(hashes);
+        state.pcct.pit.prefetch_satisfied(&state.pcct.names, hashes);
     }
 }
 
@@ -240,11 +240,11 @@ fn prefetch_entries_of(
             };
         }
         if guess.entry.is_none() {
-            guess.entry = state.pcct.guess(hashes.full());
+            guess.entry = state.pcct.names.guess(hashes.full());
             match guess.entry {
                 Some(entry) => {
-                    state.pcct.prefetch_entry(entry);
-                    state.pcct.prefetch_order(entry);
+                    state.pcct.names.prefetch_entry(entry);
+                    state.pcct.content.prefetch_order(entry);
                 }
                 None if is_interest => guess.victim = state.pcct.foresee_entry(forecast),
                 None => {}
@@ -273,9 +273,9 @@ fn prefetch_contents_of(engine: &Engine, parsed: &Parsed, guess: &Guess) {
         state.pcct.prefetch_answer(entry, guess.slot);
     }
     match (guess.victim, guess.entry) {
-        (Some(victim), _) => state.pcct.prefetch_eviction(victim),
+        (Some(victim), _) => state.pcct.content.prefetch_eviction(&state.pcct.names, victim),
         // The entry ends with its PIT entry.
-        (None, Some(entry)) if !state.pcct.content.lets_most_in() => state.pcct.prefetch_removal(entry),
+        (None, Some(entry)) if !state.pcct.content.lets_most_in() => state.pcct.names.prefetch_removal(entry),
         _ => {}
     }
 }

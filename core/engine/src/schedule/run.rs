@@ -101,7 +101,7 @@ impl Engine {
             _ => prepared,
         };
         let handled = match prepared.parsed.kind {
-            ParsedKind::Interest => self.incoming_interest(now, packet, prepared, out),
+            ParsedKind::Interest => self.incoming_interest::<false>(now, packet, prepared, None, out),
             ParsedKind::Data => self.incoming_data(now, packet, prepared, out),
             ParsedKind::Nack(reason) => self.incoming_nack(now, packet, reason, out),
             ParsedKind::Unread | ParsedKind::Malformed => Err(self.malformed(&packet)),

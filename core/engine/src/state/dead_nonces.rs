@@ -42,9 +42,9 @@ impl DeadNonces {
     }
 
     /// Adds all nonces that the Interest of a PIT entry was sent upstream with.
-    pub(crate) fn insert_all_sent(&mut self, pcct: &Pcct, pit: PitRef, now: Timestamp) {
-        let name_hash = pcct.entry(pit.entry).name_hash;
-        for record in pcct.out_records(pit) {
+    pub(crate) fn insert_all_sent(&mut self, Pcct { names, pit: slots, .. }: &Pcct, pit: PitRef, now: Timestamp) {
+        let name_hash = names.entry(pit.entry).name_hash;
+        for record in slots.out_records(pit) {
             self.list.insert(hash_with_nonce(name_hash, record.nonce), now);
         }
     }

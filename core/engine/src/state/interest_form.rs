@@ -104,9 +104,9 @@ pub(crate) fn rewritten(
 /// Builds the pending Interest with this Nonce, and with this HopLimit or none. Returns `None` if no buffer is
 /// available.
 pub(crate) fn rebuilt(pool: &BufferPool, pcct: &Pcct, pit: PitRef, variable: Variable) -> Option<PacketBuffer> {
-    let slot = pcct.slot(pit);
+    let slot = pcct.pit.slot(pit);
     let lifetime_ms = (slot.lifetime_ms != LIFETIME_ABSENT).then_some(u64::from(slot.lifetime_ms));
-    if let Some(packet) = pcct.packet(pit) {
+    if let Some(packet) = pcct.pit.packet(&pcct.names, pit) {
         // The stored copy has the HopLimit and lifetime, if any, of the Interest that opened the PIT entry.
         let Variable { nonce, hop_limit } = variable;
         let nonce = Some(nonce);
@@ -116,7 +116,7 @@ pub(crate) fn rebuilt(pool: &BufferPool, pcct: &Pcct, pit: PitRef, variable: Var
     }
     let selectors = slot.selectors();
     let parts = Parts {
-        name: pcct.name(pit.entry),
+        name: pcct.names.name(pit.entry),
         can_be_prefix: selectors.can_be_prefix,
         must_be_fresh: selectors.must_be_fresh,
         lifetime_ms,

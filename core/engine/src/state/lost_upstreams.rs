@@ -15,11 +15,11 @@ impl LostUpstreams {
     /// Starts the search after a face went down or was removed. A search in progress finishes first, even if more faces
     /// go down.
     pub(crate) fn start(&mut self, pcct: &Pcct) {
-        if pcct.pit_len() == 0 {
+        if pcct.pit.len() == 0 {
             return;
         }
         self.is_again = self.walk.is_some();
-        self.walk.get_or_insert_with(|| PitWalk::new(pcct));
+        self.walk.get_or_insert_with(|| PitWalk::new(&pcct.pit));
     }
 
     /// Returns whether no search is in progress.
@@ -29,9 +29,9 @@ impl LostUpstreams {
 
     /// Returns the content of the next position of the search; `None` if no search is in progress.
     pub(crate) fn next(&mut self, pcct: &Pcct) -> Option<Met> {
-        let met = self.walk.as_mut()?.next(pcct, |pcct, ahead| pcct.prefetch_pending(ahead));
+        let met = self.walk.as_mut()?.next(&pcct.pit, |ahead| pcct.prefetch_pending(ahead));
         if let Met::End = met {
-            self.walk = std::mem::take(&mut self.is_again).then(|| PitWalk::new(pcct));
+            self.walk = std::mem::take(&mut self.is_again).then(|| PitWalk::new(&pcct.pit));
         }
         Some(met)
     }

@@ -29,16 +29,16 @@ impl NewNextHop {
     /// Returns whether the slot is unsatisfied, under the prefix, and opened before the change. Reads one or two cache
     /// lines of most slots.
     fn concerns(&self, pcct: &Pcct, pit: PitRef) -> bool {
-        let entry = pcct.entry(pit.entry);
+        let entry = pcct.names.entry(pit.entry);
         let by_name = entry.delegation_bytes == 0;
         if by_name && usize::from(entry.depth) < self.depth {
             return false;
         }
-        let routed_by = if by_name { pcct.name(pit.entry) } else { pcct.delegation(pit.entry) };
+        let routed_by = if by_name { pcct.names.name(pit.entry) } else { pcct.names.delegation(pit.entry) };
         if !routed_by.starts_with(self.prefix.as_ref().value()) {
             return false;
         }
-        let slot = pcct.slot(pit);
+        let slot = pcct.pit.slot(pit);
         let is_later = slot.serial.wrapping_sub(self.last_serial).cast_signed() > 0;
         !slot.is_satisfied() && !is_later
     }
@@ -78,15 +78,15 @@ impl NewNextHops {
             prefix: prefix.to_owned(),
             depth: prefix.len(),
             nexthop,
-            walk: PitWalk::new(pcct),
-            last_serial: pcct.last_serial(),
+            walk: PitWalk::new(&pcct.pit),
+            last_serial: pcct.pit.last_serial(),
         });
     }
 
     /// Allows as much work as may be done between two calls of `advance`.
     pub(crate) fn allow_work(&mut self, pcct: &Pcct) {
         self.work_left = WORK;
-        if pcct.pit_len() == 0 {
+        if pcct.pit.len() == 0 {
             self.waiting.clear();
         }
     }
@@ -97,7 +97,7 @@ impl NewNextHops {
             && let Some(new) = self.waiting.front_mut()
         {
             let mut found = None;
-            let cost = match new.walk.next(pcct, |pcct, ahead| pcct.prefetch_name(ahead)) {
+            let cost = match new.walk.next(&pcct.pit, |ahead| pcct.names.prefetch_name(ahead.entry)) {
                 Met::End => {
                     self.waiting.pop_front();
                     continue;

@@ -5,7 +5,7 @@ use namehop_packet::{DropReason, FaceId, Timestamp};
 use super::ForwardingState;
 use crate::pcct::PitRef;
 use crate::pcct::entry::Selectors;
-use crate::pcct::keys::{Found, Key, NoEntry};
+use crate::pcct::key::{Found, Key, NoEntry};
 use crate::pcct::record::InRecord;
 
 /// Maximum number of times that memory is reclaimed for one new PIT entry before it is refused.
@@ -22,8 +22,8 @@ impl ForwardingState {
     /// Removes the records of faces that no longer exist, so that strategies neither wait for them nor count them.
     pub(crate) fn forget_removed_faces(&mut self, pit: PitRef) {
         let faces = &self.faces;
-        self.pcct.remove_in_records(pit, |record| !faces.exists(record.face));
-        self.pcct.remove_out_records(pit, |record| !faces.exists(record.face));
+        self.pcct.pit.remove_in_records(pit, |record| !faces.exists(record.face));
+        self.pcct.pit.remove_out_records(pit, |record| !faces.exists(record.face));
     }
 
     /// Opens a PIT slot for `key`, requested by `face`, and evicts other PIT entries if there is no room. `found` is
@@ -36,12 +36,12 @@ impl ForwardingState {
         mut found: Found,
         packet: Option<&[u8]>,
     ) -> Result<PitRef, DropReason> {
-        while self.pcct.pit_is_full() {
+        while self.pcct.pit.is_full() {
             if !self.evict(now, face) {
                 return Err(DropReason::PitFull);
             }
             // The evicted slot may have been the last one of the entry.
-            found = self.pcct.look_up(key);
+            found = self.pcct.names.look_up(key);
         }
         for _ in 0..=MAX_RECLAIMS {
             let entry = match found {
@@ -51,22 +51,22 @@ impl ForwardingState {
             };
             match entry {
                 Ok(entry) => {
-                    let Some(pit) = self.pcct.open_slot(entry, selectors, face) else {
-                        self.pcct.free_if_unused(entry);
+                    let Some(pit) = self.pcct.pit.open(&mut self.pcct.names, entry, selectors, face) else {
+                        self.pcct.names.free_if_unused(entry);
                         if !self.make_room_for_records(now, face, None) {
                             return Err(DropReason::PitFull);
                         }
-                        found = self.pcct.look_up(key);
+                        found = self.pcct.names.look_up(key);
                         continue;
                     };
-                    if packet.is_none_or(|packet| self.pcct.store_packet(pit, packet)) {
+                    if packet.is_none_or(|packet| self.pcct.pit.store_packet(&mut self.pcct.names, pit, packet)) {
                         return Ok(pit);
                     }
-                    self.pcct.close_slot(pit);
+                    self.pcct.pit.close(&mut self.pcct.names, pit);
                 }
                 Err(NoEntry::TooManyHints) => {
                     self.evict_hint(now, found, face);
-                    found = self.pcct.look_up(key);
+                    found = self.pcct.names.look_up(key);
                     continue;
                 }
                 Err(NoEntry::NoMemory) => {}
@@ -75,7 +75,7 @@ impl ForwardingState {
                 }
             }
             self.reclaim_memory(now);
-            found = self.pcct.look_up(key);
+            found = self.pcct.names.look_up(key);
         }
         Err(DropReason::PitFull)
     }
@@ -86,29 +86,29 @@ impl ForwardingState {
         let Found::Variant(known) = found else { return };
         let faces = &self.faces;
         let is_of_others = |record: &InRecord| record.face != face && faces.exists(record.face);
-        let Some(victim) = self.pcct.hint_to_give_up(known, is_of_others) else { return };
+        let Some(victim) = self.pcct.hint_to_evict(known, is_of_others) else { return };
         while let Some(pit) = self.first_slot(victim) {
-            let downstream = self.pcct.in_records(pit).next().map_or(FaceId::INVALID, |record| record.face);
+            let downstream = self.pcct.pit.in_records(pit).next().map_or(FaceId::INVALID, |record| record.face);
             self.emitter.count_drop(downstream, DropReason::TooManyHints);
             self.end_slot(now, pit);
         }
-        if self.pcct.entry(victim).in_use() {
-            self.pcct.remove_data(victim);
+        if self.pcct.names.entry(victim).in_use() {
+            self.pcct.content.remove(&mut self.pcct.names, victim);
         }
     }
 
     /// Evicts a PIT entry of a face that holds many, for a new one of `newcomer`. Its downstreams get no Nack. Returns
     /// `false` if the newcomer itself holds too many.
     fn evict(&mut self, now: Timestamp, newcomer: FaceId) -> bool {
-        let Some(mut victim) = self.pcct.victim(newcomer) else { return false };
+        let Some(mut victim) = self.pcct.pit.victim(newcomer) else { return false };
         // An entry that other downstreams have joined is reassigned to one of them.
         for _ in 0..MAX_HANDED_OVER {
             let faces = &self.faces;
             let waits = |record: &InRecord| record.expiry > now && faces.exists(record.face);
-            if self.pcct.in_count(victim) < 2 || !self.pcct.hand_over(victim, waits) {
+            if self.pcct.pit.in_count(victim) < 2 || !self.pcct.pit.hand_over(victim, waits) {
                 break;
             }
-            let Some(next) = self.pcct.victim(newcomer) else { return false };
+            let Some(next) = self.pcct.pit.victim(newcomer) else { return false };
             victim = next;
         }
         self.evict_slot(now, victim);
@@ -118,7 +118,7 @@ impl ForwardingState {
     /// Evicts a PIT entry and counts the drop for the face that holds it. In a flood this is mostly the same face, so
     /// its counters are in the CPU cache. Without evictions this costs nothing.
     fn evict_slot(&mut self, now: Timestamp, pit: PitRef) {
-        self.emitter.count_drop(self.pcct.holder(pit), DropReason::PitEvicted);
+        self.emitter.count_drop(self.pcct.pit.holder(pit), DropReason::PitEvicted);
         self.end_slot(now, pit);
     }
 
@@ -127,15 +127,15 @@ impl ForwardingState {
     /// evicted. Returns `false` if no room is missing, or if none could be made.
     #[cold]
     pub(crate) fn make_room_for_records(&mut self, now: Timestamp, newcomer: FaceId, kept: Option<PitRef>) -> bool {
-        if !self.pcct.records_are_used_up() {
+        if !self.pcct.pit.records_are_used_up() {
             return false;
         }
         for _ in 0..EVICTIONS_FOR_RECORDS {
-            let Some(victim) = self.pcct.victim(newcomer) else { break };
+            let Some(victim) = self.pcct.pit.victim(newcomer) else { break };
             if Some(victim) != kept {
                 self.evict_slot(now, victim);
             }
-            if !self.pcct.records_are_used_up() {
+            if !self.pcct.pit.records_are_used_up() {
                 return true;
             }
         }
@@ -147,8 +147,8 @@ impl ForwardingState {
     fn reclaim_memory(&mut self, now: Timestamp) {
         let mut owners = std::mem::take(&mut self.owners);
         for _ in 0..MAX_EXAMINED_CHUNKS {
-            self.pcct.memory_owners(&mut owners);
-            if !owners.iter().any(|&owner| self.pcct.is_held_by_few(owner)) {
+            self.pcct.names.memory_owners(&mut owners);
+            if !owners.iter().any(|&owner| self.pcct.pit.is_held_by_few(&self.pcct.names, owner)) {
                 break;
             }
         }
@@ -156,20 +156,24 @@ impl ForwardingState {
             while let Some(pit) = self.first_slot(owner) {
                 self.evict_slot(now, pit);
             }
-            if self.pcct.entry(owner).in_use() {
-                self.pcct.remove_data(owner);
+            if self.pcct.names.entry(owner).in_use() {
+                self.pcct.content.remove(&mut self.pcct.names, owner);
             }
         }
         self.owners = owners;
     }
 
     fn first_slot(&self, entry: u32) -> Option<PitRef> {
-        if self.pcct.entry(entry).in_use() { self.pcct.slots(entry).next() } else { None }
+        if self.pcct.names.entry(entry).in_use() {
+            self.pcct.pit.slots_of(&self.pcct.names, entry).next()
+        } else {
+            None
+        }
     }
 
     /// Ends a PIT entry: counts it, and keeps the nonces of Interests that may still be looping.
     pub(crate) fn end_slot(&mut self, now: Timestamp, pit: PitRef) {
-        let slot = self.pcct.slot(pit);
+        let slot = self.pcct.pit.slot(pit);
         if slot.is_satisfied() {
             self.emitter.counters.satisfied_interests += 1;
         } else {
@@ -179,6 +183,6 @@ impl ForwardingState {
         if slot.keeps_nonces() {
             self.dead_nonces.insert_all_sent(&self.pcct, pit, now);
         }
-        self.pcct.close_slot(pit);
+        self.pcct.pit.close(&mut self.pcct.names, pit);
     }
 }

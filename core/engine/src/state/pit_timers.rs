@@ -3,7 +3,7 @@
 use namehop_packet::Timestamp;
 use namehop_table::TableError;
 
-use crate::pcct::{Pcct, PitRef};
+use crate::pcct::{Pit, PitRef};
 use crate::timer::{Timer, TimerWheel, deadline_mark};
 
 /// Kind of a timer that ends a PIT entry.
@@ -29,15 +29,15 @@ pub(crate) enum TimerPurpose {
 
 /// Returns the PIT entry that a timer was set for, if it has not ended.
 #[inline]
-fn slot_of(pcct: &Pcct, timer: &Timer) -> Option<PitRef> {
-    pcct.find_slot_by_serial(timer.entry, timer.generation)
+fn slot_of(slots: &Pit, timer: &Timer) -> Option<PitRef> {
+    slots.find_by_serial(timer.entry, timer.generation)
 }
 
 /// Returns whether a timer is still in force: its PIT entry has not ended, and no other timer has replaced it.
 #[inline(always)]
-fn is_current(pcct: &Pcct, timer: &Timer) -> bool {
-    slot_of(pcct, timer).is_some()
-        && (timer.kind() == STRATEGY_TIMER || timer.is_for_mark(pcct.deadline_mark(timer.entry)))
+fn is_current(slots: &Pit, timer: &Timer) -> bool {
+    slot_of(slots, timer).is_some()
+        && (timer.kind() == STRATEGY_TIMER || timer.is_for_mark(slots.deadline_mark(timer.entry)))
 }
 
 impl PitTimers {
@@ -51,46 +51,46 @@ impl PitTimers {
 
     /// Makes sure that a timer is set for the end of a PIT entry. A timer that is due earlier stays, and is set again
     /// when it fires. So most renewals of a PIT entry cost nothing.
-    pub(crate) fn arm(&mut self, pcct: &mut Pcct, pit: PitRef) {
-        let deadline = pcct.slot(pit).expiry;
-        self.arm_for(pcct, pit, deadline);
+    pub(crate) fn arm(&mut self, slots: &mut Pit, pit: PitRef) {
+        let deadline = slots.slot(pit).expiry;
+        self.arm_for(slots, pit, deadline);
     }
 
     /// Sets the timer for an earlier time: the end of the out-record, if a downstream waits longer.
     #[cold]
-    pub(crate) fn watch_upstreams(&mut self, pcct: &mut Pcct, pit: PitRef, end: Timestamp) {
-        self.arm_for(pcct, pit, end);
+    pub(crate) fn watch_upstreams(&mut self, slots: &mut Pit, pit: PitRef, end: Timestamp) {
+        self.arm_for(slots, pit, end);
     }
 
     /// Sets the timer for `deadline`, unless it is due earlier.
     #[inline]
-    pub(crate) fn arm_for(&mut self, pcct: &mut Pcct, pit: PitRef, deadline: Timestamp) {
-        let slot = pcct.slot_mut(pit);
+    pub(crate) fn arm_for(&mut self, slots: &mut Pit, pit: PitRef, deadline: Timestamp) {
+        let slot = slots.slot_mut(pit);
         if slot.timer_at > deadline {
             slot.timer_at = deadline;
             let (position, serial) = (slot.queue_position, slot.serial);
             if self.wheel.schedule(deadline, position, serial, END_TIMER) {
-                pcct.note_timer(position, deadline_mark(deadline));
+                slots.note_timer(position, deadline_mark(deadline));
             } else {
                 // Without a timer, the entry stays until it is renewed, answered or evicted.
-                pcct.slot_mut(pit).timer_at = Timestamp::NEVER;
+                slots.slot_mut(pit).timer_at = Timestamp::NEVER;
             }
         }
     }
 
     /// Sets a timer that calls the strategy, unless one is already set.
-    pub(crate) fn arm_for_strategy(&mut self, pcct: &mut Pcct, pit: PitRef, deadline: Timestamp) {
-        let slot = pcct.slot(pit);
+    pub(crate) fn arm_for_strategy(&mut self, slots: &mut Pit, pit: PitRef, deadline: Timestamp) {
+        let slot = slots.slot(pit);
         if !slot.has_strategy_timer() {
             let is_set = self.wheel.schedule(deadline, slot.queue_position, slot.serial, STRATEGY_TIMER);
-            pcct.slot_mut(pit).set_strategy_timer(is_set);
+            slots.slot_mut(pit).set_strategy_timer(is_set);
         }
     }
 
     /// Collects the timers that are due, for [`due`](Self::due). Returns their number.
-    pub(crate) fn collect_due(&mut self, pcct: &Pcct, now: Timestamp) -> usize {
+    pub(crate) fn collect_due(&mut self, slots: &Pit, now: Timestamp) -> usize {
         self.due.clear();
-        while let Some(timer) = self.wheel.pop_due(now, |timer| is_current(pcct, timer)) {
+        while let Some(timer) = self.wheel.pop_due(now, |timer| is_current(slots, timer)) {
             self.due.push(timer);
         }
         self.due.len()
@@ -99,10 +99,10 @@ impl PitTimers {
     /// Returns the PIT entry and the purpose of one of the timers [collected](Self::collect_due) last; `None` if there
     /// is no timer with this index, or if the timer of that PIT entry has no effect, because the entry has ended.
     #[inline]
-    pub(crate) fn due(&self, pcct: &Pcct, index: usize) -> Option<(PitRef, TimerPurpose)> {
+    pub(crate) fn due(&self, slots: &Pit, index: usize) -> Option<(PitRef, TimerPurpose)> {
         let timer = self.due.get(index)?;
         let purpose = if timer.kind() == STRATEGY_TIMER { TimerPurpose::Strategy } else { TimerPurpose::End };
-        slot_of(pcct, timer).map(|pit| (pit, purpose))
+        slot_of(slots, timer).map(|pit| (pit, purpose))
     }
 
     /// Returns when to call the engine next for its timers; `None` if there are none.

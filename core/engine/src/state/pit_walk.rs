@@ -4,7 +4,7 @@
 //! whole PIT. To keep forwarding going, only [`WORK`] is done between two calls of
 //! [`Engine::advance`](super::Engine::advance).
 
-use crate::pcct::{Pcct, PitRef};
+use crate::pcct::{Pit, PitRef};
 
 /// Work between two calls of `advance`: examining 4096 PIT slots, of which 256 may be passed to their strategy.
 pub(crate) const WORK: usize = 4_096 * LOOK_COST;
@@ -33,22 +33,22 @@ pub(crate) struct PitWalk {
 
 impl PitWalk {
     /// Starts at the oldest slot.
-    pub(crate) fn new(pcct: &Pcct) -> Self {
-        PitWalk { next_sequence: pcct.queued_sequences().start }
+    pub(crate) fn new(pit: &Pit) -> Self {
+        PitWalk { next_sequence: pit.queued_sequences().start }
     }
 
     /// Returns the content of the next position. `prefetch` prefetches a slot some positions ahead.
-    pub(crate) fn next(&mut self, pcct: &Pcct, prefetch: impl FnOnce(&Pcct, PitRef)) -> Met {
-        let queued = pcct.queued_sequences();
+    pub(crate) fn next(&mut self, pit: &Pit, prefetch: impl FnOnce(PitRef)) -> Met {
+        let queued = pit.queued_sequences();
         // Slots at the head may have ended. A slot that was moved to the tail has not, and is met there.
         let sequence = self.next_sequence.max(queued.start);
         if sequence >= queued.end {
             return Met::End;
         }
-        if let Some(ahead) = pcct.queued_slot(sequence + PREFETCH_DISTANCE) {
-            prefetch(pcct, ahead);
+        if let Some(ahead) = pit.queued_slot(sequence + PREFETCH_DISTANCE) {
+            prefetch(ahead);
         }
         self.next_sequence = sequence + 1;
-        pcct.queued_slot(sequence).map_or(Met::Gap, Met::Slot)
+        pit.queued_slot(sequence).map_or(Met::Gap, Met::Slot)
     }
 }

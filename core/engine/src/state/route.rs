@@ -75,8 +75,8 @@ impl<'a> Route<'a> {
         delegation_hashes: &mut PrefixHashes,
     ) -> Self {
         // Names in the table were checked at insertion; the fallback, a root name, would only select the default route.
-        let name = NameRef::from_value(pcct.name(pit.entry)).unwrap_or_default();
-        let delegation = NameRef::from_value(pcct.delegation(pit.entry)).unwrap_or_default();
+        let name = NameRef::from_value(pcct.names.name(pit.entry)).unwrap_or_default();
+        let delegation = NameRef::from_value(pcct.names.delegation(pit.entry)).unwrap_or_default();
         let hashed = hash_prefixes(key, name.value(), name_hashes);
         debug_assert!(hashed.is_ok(), "names in the table must not be too deep");
         let delegation = (!delegation.is_empty()).then_some(delegation);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use namehop_engine::counters::EngineCounters;
 use namehop_engine::dispatch::{ENTRIES, NameDispatch};
-use namehop_engine::engine::{CsChange, Engine, EngineConfig, TableSizes};
+use namehop_engine::engine::{CsChange, Engine, EngineConfig, InvariantError, TableSizes};
 use namehop_engine::fib::{FibWriter, NextHop};
 use namehop_engine::strategy::StrategyInstance;
 use namehop_engine::trace::TraceRequest;
@@ -128,7 +128,7 @@ impl Engines {
         sum
     }
 
-    pub fn check_invariants(&self) -> Result<(), String> {
+    pub fn check_invariants(&self) -> Result<(), InvariantError> {
         self.engines.iter().try_for_each(Engine::check_invariants)
     }
 

@@ -282,12 +282,12 @@ impl Runner {
     /// Ends the scenario: after all lifetimes, only cached Data may be left.
     pub fn finish(mut self) -> Result<Vec<String>, TestCaseError> {
         self.end_burst()?;
-        self.engine.check_invariants().map_err(TestCaseError::fail)?;
+        self.engine.check_invariants().map_err(|error| TestCaseError::fail(error.to_string()))?;
         self.now_ms += LIFETIMES_MS.iter().flatten().max().unwrap_or(&0) + 1_000;
         self.expected.extend(self.model.advance(self.now_ms));
         self.advance()?;
         prop_assert!(self.engine.is_idle(), "pending Interests outlive their lifetime");
-        self.engine.check_invariants().map_err(TestCaseError::fail)?;
+        self.engine.check_invariants().map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(self.pool.in_use(), 0, "all packet buffers must be returned");
         Ok(self.sent)
     }

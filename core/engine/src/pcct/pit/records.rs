@@ -6,11 +6,12 @@ use namehop_packet::{FaceId, Timestamp};
 use namehop_table::Arena;
 use namehop_wire::lp::PitToken;
 
+use super::Pit;
 use super::chain::{NoRoom, Walk, extend, locate, retain, truncate};
-use super::entry::NONE;
-use super::record::{INLINE_RECORDS, InRecord, MAX_DOWNSTREAMS, MAX_UPSTREAMS, PendingHopLimit};
-use super::record::{SHORT_TOKEN_BYTES, TokenBlock, UpstreamRecord};
-use super::{Pcct, PitRef};
+use crate::pcct::PitRef;
+use crate::pcct::entry::NONE;
+use crate::pcct::record::{INLINE_RECORDS, InRecord, MAX_DOWNSTREAMS, MAX_UPSTREAMS, PendingHopLimit};
+use crate::pcct::record::{SHORT_TOKEN_BYTES, TokenBlock, UpstreamRecord};
 
 /// What an answer to a downstream carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub(crate) struct Arrival<'a> {
     pub(crate) face: FaceId,
     pub(crate) nonce: u32,
     pub(crate) expiry: Timestamp,
-    /// Same as [`PitSlot::lifetime_ms`](super::entry::PitSlot::lifetime_ms).
+    /// Same as [`PitSlot::lifetime_ms`](crate::pcct::entry::PitSlot::lifetime_ms).
     pub(crate) lifetime_ms: u32,
     pub(crate) hop_limit: PendingHopLimit,
     pub(crate) congestion_mark: u64,
@@ -71,7 +72,7 @@ pub(crate) fn short_downstream(record: &InRecord) -> Downstream {
     }
 }
 
-impl Pcct {
+impl Pit {
     /// Returns the number of downstreams.
     #[inline]
     pub(crate) fn in_count(&self, pit: PitRef) -> usize {

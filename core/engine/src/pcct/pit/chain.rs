@@ -2,8 +2,8 @@
 
 use namehop_table::Arena;
 
-use super::entry::NONE;
-use super::record::{BLOCK_RECORDS, INLINE_RECORDS, RecordBlock};
+use crate::pcct::entry::NONE;
+use crate::pcct::record::{BLOCK_RECORDS, INLINE_RECORDS, RecordBlock};
 
 /// The error that there is no room for another record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

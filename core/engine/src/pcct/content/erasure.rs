@@ -1,6 +1,7 @@
 //! Erasing cached Data by name, in bounded parts, so that forwarding never waits for it.
 
-use super::Pcct;
+use super::ContentStore;
+use crate::pcct::names::NameTable;
 
 /// Progress of an erasure of cached Data; see [`Engine::cs_erase`](crate::Engine::cs_erase).
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,18 +30,19 @@ impl CsErasure {
     }
 }
 
-impl Pcct {
+impl ContentStore {
     /// Removes up to `limit` cached Data packets for which `is_meant` returns `true` for the name, and returns their
     /// number. Examines at most `portion` entries and records in `erasure` where to continue.
-    pub(crate) fn erase_data(
+    pub(crate) fn erase(
         &mut self,
+        names: &mut NameTable,
         is_meant: impl Fn(&[u8]) -> bool,
         limit: usize,
         portion: usize,
         erasure: &mut CsErasure,
     ) -> usize {
-        let total = self.touched;
-        let start = CsErasureWalk { next: self.content.next_to_erase, total, left: total };
+        let total = names.touched();
+        let start = CsErasureWalk { next: self.next_to_erase, total, left: total };
         let walk = erasure.walk.get_or_insert(start);
         let mut erased = 0;
         for _ in 0..portion {
@@ -50,13 +52,13 @@ impl Pcct {
             let index = if walk.next < walk.total { walk.next } else { 0 };
             walk.next = index + 1;
             walk.left -= 1;
-            if self.entry(index).in_use() && self.entry(index).has_data() && is_meant(self.name(index)) {
-                self.forget_in_tier(index);
-                self.remove_data(index);
+            if names.entry(index).in_use() && names.entry(index).has_data() && is_meant(names.name(index)) {
+                self.forget_in_tier(names, index);
+                self.remove(names, index);
                 erased += 1;
             }
         }
-        self.content.next_to_erase = walk.next;
+        self.next_to_erase = walk.next;
         erased
     }
 }

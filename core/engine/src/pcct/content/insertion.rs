@@ -1,6 +1,6 @@
 //! Insertion of Data into the Content Store, in parts.
 //!
-//! The router calls [`Pcct::store_data`], which does all of them. Measurements call the parts, to time each.
+//! The router calls [`ContentStore::store`], which does all of them. Measurements call the parts, to time each.
 
 use std::ops::ControlFlow;
 
@@ -8,10 +8,10 @@ use namehop_hash::PrefixHashes;
 use namehop_packet::Timestamp;
 use namehop_store::{Arrival, CachePolicy};
 
-use super::Pcct;
-use super::blocks::Block;
-use super::content::{DIGEST_BYTES, spread};
-use super::entry::EntryFlags;
+use super::{ContentStore, DIGEST_BYTES, spread};
+use crate::pcct::blocks::Block;
+use crate::pcct::entry::EntryFlags;
+use crate::pcct::names::NameTable;
 
 /// Maximum number of packets evicted for a new one: one for its place, and another while the store holds more than a
 /// lowered capacity.
@@ -71,29 +71,11 @@ impl<'a> NewData<'a> {
     }
 }
 
-impl Pcct {
-    /// Caches Data in the entry with its name, and replaces the Data that the entry had.
-    pub(crate) fn store_data(&mut self, index: u32, data: &NewData<'_>, now: Timestamp) -> Stored {
-        let candidate = self.candidate(index, data, now);
-        if let ControlFlow::Break(stored) = self.offer_candidate(&candidate) {
-            return stored;
-        }
-        if self.needs_decision(&candidate) && !self.admits_candidate(&candidate) {
-            return self.reject_candidate(&candidate);
-        }
-        for _ in 0..EVICTIONS_PER_INSERTION {
-            if self.content.is_over_capacity() {
-                let victim = self.choose_victim();
-                self.give_up_data(victim);
-            }
-        }
-        self.insert_candidate(&candidate)
-    }
-
+impl<'a> Candidate<'a> {
     /// Returns Data that is to be inserted in the entry with its name.
     #[inline(always)]
-    pub(crate) fn candidate<'a>(&self, index: u32, data: &'a NewData<'a>, now: Timestamp) -> Candidate<'a> {
-        let entry = self.entry(index);
+    pub(crate) fn new(names: &NameTable, index: u32, data: &'a NewData<'a>, now: Timestamp) -> Self {
+        let entry = names.entry(index);
         let arrival = Arrival {
             name_hash: entry.name_hash,
             now: now.0,
@@ -103,27 +85,47 @@ impl Pcct {
         // Data that replaces older Data was admitted already.
         Candidate { index, data, arrival, replaces: entry.has_data(), now }
     }
+}
 
-    /// First part of [`store_data`](Self::store_data): removes older Data of the entry. The result is final if the
+impl ContentStore {
+    /// Caches Data in the entry with its name, and replaces the Data that the entry had.
+    pub(crate) fn store(&mut self, names: &mut NameTable, index: u32, data: &NewData<'_>, now: Timestamp) -> Stored {
+        let candidate = Candidate::new(names, index, data, now);
+        if let ControlFlow::Break(stored) = self.offer(names, &candidate) {
+            return stored;
+        }
+        if self.needs_decision(&candidate) && !self.decide(&candidate) {
+            return self.reject(names, &candidate);
+        }
+        for _ in 0..EVICTIONS_PER_INSERTION {
+            if self.is_over_capacity() {
+                let victim = self.choose_victim();
+                self.evict(names, victim);
+            }
+        }
+        self.insert(names, &candidate)
+    }
+
+    /// First part of [`store`](Self::store): removes older Data of the entry. The result is final if the
     /// entry has the same Data already, or if nothing is cached.
     // The candidate is borrowed, because moving it between parts costs some forty memory references for each Data.
     #[inline(always)]
-    pub(crate) fn offer_candidate(&mut self, candidate: &Candidate<'_>) -> ControlFlow<Stored> {
+    pub(crate) fn offer(&mut self, names: &mut NameTable, candidate: &Candidate<'_>) -> ControlFlow<Stored> {
         let Candidate { index, data, arrival, replaces, now } = candidate;
-        if self.content.second_tier.is_some() && !data.is_from_tier {
-            self.forget_in_tier(*index);
+        if self.second_tier.is_some() && !data.is_from_tier {
+            self.forget_in_tier(names, *index);
         }
         if *replaces {
-            if self.data(*index) == data.packet {
-                let entry = self.entry_mut(*index);
+            if self.data(names, *index) == data.packet {
+                let entry = names.entry_mut(*index);
                 entry.fresh_until = data.fresh_until;
-                self.content.policy.refreshed(*index, arrival);
-                self.index_prefixes(*index, data.hashes, *now);
+                self.policy.refreshed(*index, arrival);
+                self.index_prefixes(names, *index, data.hashes, *now);
                 return ControlFlow::Break(Stored::Yes);
             }
-            self.drop_data(*index);
+            self.discard(names, *index);
         }
-        if self.content.capacity == 0 {
+        if self.capacity == 0 {
             return ControlFlow::Break(Stored::NoRoom);
         }
         ControlFlow::Continue(())
@@ -132,91 +134,91 @@ impl Pcct {
     /// Returns whether the policy decides on the admission of this Data; otherwise it is admitted.
     #[inline(always)]
     pub(crate) fn needs_decision(&self, candidate: &Candidate<'_>) -> bool {
-        self.content.policy.expects() && !candidate.replaces
+        self.policy.expects() && !candidate.replaces
     }
 
     /// Has the policy decide on the admission.
     #[inline(always)]
-    pub(crate) fn admits_candidate(&mut self, candidate: &Candidate<'_>) -> bool {
-        let is_full = self.content.is_full();
-        self.content.policy.admits(&candidate.arrival, is_full)
+    pub(crate) fn decide(&mut self, candidate: &Candidate<'_>) -> bool {
+        let is_full = self.is_full();
+        self.policy.admits(&candidate.arrival, is_full)
     }
 
     /// Ends the insertion of Data that the policy rejected.
     #[inline(always)]
-    pub(crate) fn reject_candidate(&mut self, candidate: &Candidate<'_>) -> Stored {
-        if self.content.second_tier.is_some() {
-            self.offer_rejected_to_tier(candidate.index, candidate.data);
+    pub(crate) fn reject(&mut self, names: &NameTable, candidate: &Candidate<'_>) -> Stored {
+        if self.second_tier.is_some() {
+            self.offer_rejected_to_tier(names, candidate.index, candidate.data);
         }
         Stored::Rejected
     }
 
     /// Has the policy choose the Data to evict; `None` if nothing is cached. The victim must then be passed to
-    /// [`give_up_data`](Self::give_up_data).
+    /// [`evict`](Self::evict).
     #[inline(always)]
     pub(crate) fn choose_victim(&mut self) -> Option<u32> {
-        self.content.policy.evict()
+        self.policy.evict()
     }
 
-    /// Last part of [`store_data`](Self::store_data): copies the Data into the store.
+    /// Last part of [`store`](Self::store): copies the Data into the store.
     #[inline(always)]
-    pub(crate) fn insert_candidate(&mut self, candidate: &Candidate<'_>) -> Stored {
+    pub(crate) fn insert(&mut self, names: &mut NameTable, candidate: &Candidate<'_>) -> Stored {
         let Candidate { index, data, arrival, replaces, now } = candidate;
         let length = data.packet.len() + data.digest.map_or(0, |digest| digest.len());
-        let Some(block) = self.allocate_for_data(length) else {
+        let Some(block) = self.allocate(names, length) else {
             return Stored::NoRoom;
         };
-        let (packet, digest) = self.content.blocks.bytes_mut(block, length).split_at_mut(data.packet.len());
+        let (packet, digest) = self.blocks.bytes_mut(block, length).split_at_mut(data.packet.len());
         packet.copy_from_slice(data.packet);
         if let Some(known) = data.digest {
             digest.copy_from_slice(known);
         }
-        let entry = self.entry_mut(*index);
+        let entry = names.entry_mut(*index);
         entry.data = block;
         entry.data_bytes = data.packet.len() as u16;
         entry.flags.set(EntryFlags::DIGEST_KNOWN, data.digest.is_some());
         entry.fresh_until = data.fresh_until;
-        self.content.policy.admitted(*index, arrival);
-        self.content.entries += 1;
-        self.content.insertions += u64::from(!replaces);
-        self.index_prefixes(*index, data.hashes, *now);
+        self.policy.admitted(*index, arrival);
+        self.entries += 1;
+        self.insertions += u64::from(!replaces);
+        self.index_prefixes(names, *index, data.hashes, *now);
         Stored::Yes
     }
 
-    fn index_prefixes(&mut self, index: u32, hashes: Option<&PrefixHashes>, now: Timestamp) {
+    fn index_prefixes(&mut self, names: &NameTable, index: u32, hashes: Option<&PrefixHashes>, now: Timestamp) {
         let Some(hashes) = hashes else { return };
-        let delegation_hash = spread(self.entry(index).delegation_hash);
-        self.content.index.start(now);
+        let delegation_hash = spread(names.entry(index).delegation_hash);
+        self.index.start(now);
         for depth in 1..hashes.depth() {
-            if self.content.index.is_wanted(depth, now) {
-                self.content.index.insert(hashes.get(depth) ^ delegation_hash, index);
+            if self.index.is_wanted(depth, now) {
+                self.index.insert(hashes.get(depth) ^ delegation_hash, index);
             }
         }
     }
 
-    fn allocate_for_data(&mut self, bytes: usize) -> Option<Block> {
+    fn allocate(&mut self, names: &mut NameTable, bytes: usize) -> Option<Block> {
         for _ in 0..EVICTIONS_FOR_MEMORY {
-            if let Some(block) = self.content.blocks.allocate(bytes) {
+            if let Some(block) = self.blocks.allocate(bytes) {
                 return Some(block);
             }
-            if !self.evict_data() {
+            if !self.evict_one(names) {
                 break;
             }
         }
         // The last eviction may have freed enough.
-        if let Some(block) = self.content.blocks.allocate(bytes) {
+        if let Some(block) = self.blocks.allocate(bytes) {
             return Some(block);
         }
         // Other packet sizes hold the memory: clear one chunk of it.
         let mut starved = std::mem::take(&mut self.starved);
         starved.clear();
-        starved.extend(self.content.blocks.starved_chunk());
+        starved.extend(self.blocks.starved_chunk());
         for &block in &starved {
-            if let Some(owner) = self.owner_of_data(block) {
-                self.remove_data(owner);
+            if let Some(owner) = self.owner_of(names, block) {
+                self.remove(names, owner);
             }
         }
         self.starved = starved;
-        self.content.blocks.allocate(bytes)
+        self.blocks.allocate(bytes)
     }
 }

@@ -25,8 +25,8 @@ use std::ops::Range;
 use namehop_packet::FaceId;
 use namehop_table::{CacheLine, CacheLines, PageRequest, TableError};
 
-use super::PitRef;
 use super::shares::Shares;
+use crate::pcct::PitRef;
 
 /// Maximum number of gaps at the head that one insertion skips: twice what it adds.
 const PASS_PER_INSERTION: usize = 2;
@@ -301,11 +301,6 @@ impl PitQueue {
         positions.filter_map(|position| Some((position.slot?, position.holder)))
     }
 
-    /// Returns all slots, oldest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = PitRef> + '_ {
-        self.with_holders().map(|(slot, _)| slot)
-    }
-
     /// Returns the sequence numbers in use, from head to tail, including gaps. A slot keeps its number until it ends or
     /// moves to the tail.
     pub(crate) fn sequences(&self) -> Range<u64> {
@@ -334,5 +329,4 @@ impl PitQueue {
 }
 
 #[cfg(test)]
-#[path = "pit_queue/tests.rs"]
 mod tests;

@@ -9,6 +9,8 @@
 
 use namehop_packet::FaceId;
 
+use crate::pcct::{InvariantError, agree};
+
 /// Number of victims after which the largest holders' counts are computed exactly.
 const VICTIMS_PER_COUNT: u32 = 256;
 /// Added to the count of a removed face, so that it ranks above all existing faces: no downstream waits for its slots.
@@ -205,7 +207,7 @@ impl Shares {
     }
 
     /// Compares the counts with each other and with `found`, the holders of the existing slots.
-    pub(super) fn check_invariants(&self, found: impl Iterator<Item = FaceId>) -> Result<(), String> {
+    pub(super) fn check_invariants(&self, found: impl Iterator<Item = FaceId>) -> Result<(), InvariantError> {
         let mut slots = vec![0; self.held.len()];
         let mut gone = 0;
         for face in found {
@@ -217,24 +219,17 @@ impl Shares {
                 None => gone += 1,
             }
         }
-        if gone != self.gone {
-            return Err(format!("removed faces hold {gone} PIT slots, {} counted", self.gone));
-        }
+        agree("PIT slots of removed faces", self.gone as usize, gone as usize)?;
         let mut all = [0; 2];
         for (held, found) in self.held.iter().zip(slots) {
             all[usize::from(held.is_unsolicited)] += if held.slots & GONE == 0 { found } else { 0 };
-            if held.slots & !GONE != found {
-                return Err(format!("face {} holds {found} PIT slots, {} counted", held.face, held.slots & !GONE));
-            }
-            let most = self.most[usize::from(held.is_unsolicited)];
-            if held.slots & GONE == 0 && found > most {
-                return Err(format!("face {} holds {found} PIT slots, more than the expected {most}", held.face));
+            agree("PIT slots of a face", (held.slots & !GONE) as usize, found as usize)?;
+            if held.slots & GONE == 0 && found > self.most[usize::from(held.is_unsolicited)] {
+                return Err(InvariantError::MoreThanMost { face: held.face });
             }
         }
-        if all != self.all {
-            return Err(format!("the groups hold {all:?} PIT slots, {:?} counted", self.all));
-        }
-        Ok(())
+        agree("PIT slots of configured peers", self.all[0] as usize, all[0] as usize)?;
+        agree("PIT slots of unsolicited peers", self.all[1] as usize, all[1] as usize)
     }
 }
 
