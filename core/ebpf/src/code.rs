@@ -31,7 +31,7 @@ impl Code {
     pub fn new(program: Verified, label: &str) -> Self {
         match NativeCode::new(&program) {
             Ok(native) => Code { form: Form::Native(native), label: Arc::new(Label::new(label)), reason: None },
-            Err(reason) => Code { reason: Some(reason.into()), ..Code::interpreted(program, label) },
+            Err(error) => Code { reason: Some(error.to_string().into()), ..Code::interpreted(program, label) },
         }
     }
 

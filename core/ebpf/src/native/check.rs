@@ -10,6 +10,7 @@
 //! * the stack pointer changes only in the prologue and the epilogues, and these restore what the caller expects.
 
 use super::decode::{Decoded, Effect, Number, decode};
+use super::fault::{CheckError, CodeFault};
 use super::translate::{Translation, mapped};
 use crate::Verified;
 use crate::instruction::{FRAME_POINTER, Operation};
@@ -28,37 +29,39 @@ const SCRATCH: std::ops::RangeInclusive<Number> = 9..=11;
 /// Checks the code of a program.
 ///
 /// # Errors
-/// Describes the fault, with its offset.
-pub fn check(program: &Verified, translation: &Translation) -> Result<(), String> {
+/// Returns the first fault found.
+pub fn check(program: &Verified, translation: &Translation) -> Result<(), CheckError> {
     let Translation { bytes: code, starts } = translation;
     let operations = program.operations();
     if starts.len() != operations.len() + 1 || starts.last() != Some(&code.len()) {
-        return Err("the code does not end where the program ends".to_owned());
+        return Err(CheckError::Length);
     }
-    let frame = Frame::of(program, &decoded(code, 0..starts[0])?)?;
+    let prologue = decoded(code, 0..starts[0]).map_err(CheckError::Prologue)?;
+    let frame = Frame::of(program, &prologue).map_err(CheckError::Prologue)?;
     for (at, operation) in operations.iter().enumerate() {
         let span = starts[at]..starts[at + 1];
-        let instructions = decoded(code, span.clone())?;
-        let checker = Checker { program, starts, frame: &frame, instructions: &instructions };
-        let checked = match operation {
-            Some(operation) => checker.operation(operation),
-            None => checker.unreached(),
-        };
-        checked.map_err(|fault| format!("instruction {at}, code {span:?}: {fault}"))?;
+        let checked = decoded(code, span.clone()).and_then(|instructions| {
+            let checker = Checker { program, starts, frame: &frame, instructions: &instructions };
+            match operation {
+                Some(operation) => checker.operation(operation),
+                None => checker.unreached(),
+            }
+        });
+        checked.map_err(|fault| CheckError::Instruction { instruction: at, code: span, fault })?;
     }
     Ok(())
 }
 
 /// Decodes a part of the code, which must end at the end of an instruction.
-fn decoded(code: &[u8], span: std::ops::Range<usize>) -> Result<Vec<Decoded>, String> {
+fn decoded(code: &[u8], span: std::ops::Range<usize>) -> Result<Vec<Decoded>, CodeFault> {
     let mut instructions = Vec::new();
     let mut at = span.start;
     while at < span.end {
-        let instruction = decode(code, at).ok_or_else(|| format!("unknown code at {at}"))?;
+        let instruction = decode(code, at).ok_or(CodeFault::Unknown(at))?;
         at = instruction.end;
         instructions.push(instruction);
     }
-    if at == span.end { Ok(instructions) } else { Err(format!("an instruction extends past {}", span.end)) }
+    if at == span.end { Ok(instructions) } else { Err(CodeFault::Extends(span.end)) }
 }
 
 /// The frame that the prologue set up.
@@ -68,11 +71,11 @@ struct Frame {
 }
 
 impl Frame {
-    fn of(program: &Verified, prologue: &[Decoded]) -> Result<Self, String> {
+    fn of(program: &Verified, prologue: &[Decoded]) -> Result<Self, CodeFault> {
         let mut effects = prologue.iter().map(|instruction| instruction.effect).peekable();
         for expected in [Effect::EntryMark, Effect::Pushes(RBP), Effect::Frames] {
             if effects.next() != Some(expected) {
-                return Err(format!("the prologue lacks {expected:?}"));
+                return Err(CodeFault::Lacks(expected));
             }
         }
         let reserved = match effects.peek() {
@@ -83,18 +86,18 @@ impl Frame {
             _ => 0,
         };
         if reserved < i32::from(program.stack_bytes()) {
-            return Err(format!("{reserved} bytes of stack are reserved, expected {}", program.stack_bytes()));
+            return Err(CodeFault::Stack { reserved, expected: program.stack_bytes() });
         }
         let mut pushed = Vec::new();
         for effect in effects {
             match effect {
                 Effect::Pushes(register) if PRESERVED.contains(&register) => pushed.push(register),
-                other => return Err(format!("unexpected {other:?} in the prologue")),
+                other => return Err(CodeFault::Unexpected(other)),
             }
         }
         // The return address and RBP take 16 bytes.
         if !(reserved as usize + 8 * pushed.len()).is_multiple_of(16) {
-            return Err("the stack is not aligned".to_owned());
+            return Err(CodeFault::Unaligned);
         }
         Ok(Frame { pushed })
     }
@@ -116,7 +119,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn operation(&self, operation: &Operation) -> Result<(), String> {
+    fn operation(&self, operation: &Operation) -> Result<(), CodeFault> {
         let effects: Vec<Effect> = self.instructions.iter().map(|instruction| instruction.effect).collect();
         match (*operation, effects.as_slice()) {
             (Operation::Load { destination, base, offset, bytes }, effects) => {
@@ -135,13 +138,13 @@ impl Checker<'_> {
                 self.expect(effects, &[Effect::Compares, Effect::Branches { target: self.starts[target] }])
             }
             (Operation::Call { helper }, effects) => {
-                let helper = self.program.interface().helpers.get(helper).ok_or("no such helper")?;
+                let helper = self.program.interface().helpers.get(helper).ok_or(CodeFault::NoSuchHelper)?;
                 let value = helper.function() as usize as u64;
                 self.expect(effects, &[Effect::Constant { register: RAX, value }, Effect::CallsRax])
             }
             (Operation::Exit, _) => match self.frame.is_left_by(self.instructions) {
                 true => Ok(()),
-                false => Err("not an epilogue".to_owned()),
+                false => Err(CodeFault::NoEpilogue),
             },
             (Operation::Arithmetic { destination, .. }, _)
             | (Operation::Negate { destination, .. }, _)
@@ -150,24 +153,27 @@ impl Checker<'_> {
         }
     }
 
-    fn expect(&self, found: &[Effect], expected: &[Effect]) -> Result<(), String> {
-        if found == expected { Ok(()) } else { Err(format!("found {found:?}, expected {expected:?}")) }
+    fn expect(&self, found: &[Effect], expected: &[Effect]) -> Result<(), CodeFault> {
+        if found == expected {
+            return Ok(());
+        }
+        Err(CodeFault::Differs { found: found.to_vec(), expected: expected.to_vec() })
     }
 
     /// Checks that unreachable code sets a result and ends the program. The second half of an instruction has no
     /// code.
-    fn unreached(&self) -> Result<(), String> {
+    fn unreached(&self) -> Result<(), CodeFault> {
         match self.instructions {
             [] => Ok(()),
             [first, rest @ ..] if first.effect == Effect::Writes(RAX) && self.frame.is_left_by(rest) => Ok(()),
-            _ => Err("unreachable code does not end the program".to_owned()),
+            _ => Err(CodeFault::UnreachedContinues),
         }
     }
 
     /// Checks arithmetic: it uses registers only, and its jumps stay inside its code. It preserves every register
     /// except its destination and the scratch registers: a division and a shift restore the registers that they
     /// borrow.
-    fn computes(&self, destination: Number) -> Result<(), String> {
+    fn computes(&self, destination: Number) -> Result<(), CodeFault> {
         self.may_write(destination)?;
         let mut held = [0; REGISTERS];
         held.iter_mut().zip(0..).for_each(|(held, register)| *held = register);
@@ -181,7 +187,7 @@ impl Checker<'_> {
         mut next: usize,
         mut held: [Option<Number>; REGISTERS],
         destination: Number,
-    ) -> Result<(), String> {
+    ) -> Result<(), CodeFault> {
         while let Some(instruction) = self.instructions.get(next) {
             next += 1;
             match instruction.effect {
@@ -191,29 +197,29 @@ impl Checker<'_> {
                 Effect::Compares => {}
                 Effect::Branches { target } => self.follow(self.ahead(next, target)?, held, destination)?,
                 Effect::Jumps { target } => next = self.ahead(next, target)?,
-                other => return Err(format!("unexpected {other:?} inside arithmetic")),
+                other => return Err(CodeFault::Unexpected(other)),
             }
         }
         let is_kept = |&register: &Number| held[usize::from(register)] == Some(register);
         let may_change = |register: &Number| *register == destination || SCRATCH.contains(register);
         match (0..REGISTERS as Number).find(|register| !is_kept(register) && !may_change(register)) {
-            Some(register) => Err(format!("arithmetic on {destination} changes register {register}")),
+            Some(register) => Err(CodeFault::Changes { destination, register }),
             None => Ok(()),
         }
     }
 
     /// Returns the index of the instruction that a forward jump leads to; the number of instructions for the end of
     /// the code.
-    fn ahead(&self, next: usize, target: usize) -> Result<usize, String> {
+    fn ahead(&self, next: usize, target: usize) -> Result<usize, CodeFault> {
         let is_before = |index: &usize| self.instructions[*index - 1].end == target;
-        (next..=self.instructions.len()).find(is_before).ok_or_else(|| format!("jump to {target} inside arithmetic"))
+        (next..=self.instructions.len()).find(is_before).ok_or(CodeFault::Jump(target))
     }
 
     /// Checks that the program may write this register.
-    fn may_write(&self, register: Number) -> Result<(), String> {
+    fn may_write(&self, register: Number) -> Result<(), CodeFault> {
         let is_frame = register == mapped(FRAME_POINTER) as u8 || register == RSP || register == RBP;
         if is_frame || PRESERVED.contains(&register) && !self.frame.pushed.contains(&register) {
-            return Err(format!("register {register} belongs to the caller"));
+            return Err(CodeFault::Callers(register));
         }
         Ok(())
     }

@@ -7,6 +7,7 @@
 mod assembler;
 mod check;
 mod decode;
+mod fault;
 mod pages;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ mod translate;
 use std::sync::Arc;
 
 use crate::Verified;
+use fault::NativeError;
 use pages::Pages;
 
 /// A translated program: its argument is the start of its context.
@@ -34,11 +36,10 @@ impl NativeCode {
     ///
     /// # Errors
     /// If the translation fails its check, or the system does not allow executable pages.
-    pub fn new(program: &Verified) -> Result<Self, String> {
-        let translation = translate::translate(program)?;
-        check::check(program, &translation).map_err(|fault| format!("the translated code fails its check: {fault}"))?;
-        let pages = Pages::new(&translation.bytes)
-            .map_err(|error| format!("the kernel does not allow the router to execute translated code: {error}"))?;
+    pub fn new(program: &Verified) -> Result<Self, NativeError> {
+        let translation = translate::translate(program).map_err(NativeError::Translation)?;
+        check::check(program, &translation)?;
+        let pages = Pages::new(&translation.bytes)?;
         // SAFETY: the pages start with a function of this type.
         let entry = unsafe { std::mem::transmute::<*mut std::ffi::c_void, Entry>(pages.start().as_ptr()) };
         Ok(NativeCode { entry, bytes: translation.bytes.len(), _pages: Arc::new(pages) })

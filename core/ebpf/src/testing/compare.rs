@@ -2,7 +2,7 @@
 
 use super::{CONTEXT_BYTES, Interpreter, MEMORY_BYTES, Outcome};
 use crate::instruction::{Instruction, decode};
-use crate::{Code, Verified};
+use crate::{Code, Refusal, Verified};
 
 /// Bytes of the context and of the helper's memory after it.
 pub const BYTES: usize = (CONTEXT_BYTES + MEMORY_BYTES) as usize;
@@ -19,28 +19,52 @@ pub fn run(code: &Code, memory: &mut [u8]) -> u64 {
     unsafe { code.run(memory.as_mut_ptr()) }
 }
 
+/// A program does not run alike in all its forms.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormsError {
+    /// It is no program.
+    #[error(transparent)]
+    Instructions(#[from] Refusal),
+    /// There is no native code where there should be.
+    #[error("no native code: {0}")]
+    NoNativeCode(String),
+    /// Two forms have different results or change memory differently.
+    #[error("{form}: result {result:#x}, expected {expected:?}, of {instructions:?}")]
+    Differs {
+        /// The form with the difference.
+        form: &'static str,
+        /// Its result.
+        result: u64,
+        /// The outcome in the [`Interpreter`].
+        expected: Outcome,
+        /// The program.
+        instructions: Vec<Instruction>,
+    },
+}
+
 /// Runs a program as native code, interpreted, and in the [`Interpreter`], which shares no code with either.
 ///
 /// # Errors
-/// Describes the difference in results or memory.
+/// If results or memory differ.
 ///
 /// # Panics
 /// If `memory` does not have [`BYTES`] bytes.
-pub fn compare_forms(instructions: &[Instruction], program: &Verified, memory: &[u8]) -> Result<(), String> {
-    let operations = decode(instructions).map_err(|refusal| refusal.to_string())?;
+pub fn compare_forms(instructions: &[Instruction], program: &Verified, memory: &[u8]) -> Result<(), FormsError> {
+    let operations = decode(instructions)?;
     let mut interpreter = Interpreter::new(memory.to_vec());
     let expected = interpreter.run(&operations, |_, _| {});
     let (best, interpreted) = (Code::new(program.clone(), "test"), Code::interpreted(program.clone(), "test"));
     if cfg!(all(target_arch = "x86_64", target_os = "linux"))
         && let Some(reason) = best.interpreted_because()
     {
-        return Err(format!("no native code: {reason}"));
+        return Err(FormsError::NoNativeCode(reason.to_owned()));
     }
     for (form, code) in [("native", best), ("interpreted", interpreted)] {
         let mut memory = memory.to_vec();
         let result = run(&code, &mut memory);
         if Outcome::Ended(result) != expected || memory != interpreter.memory {
-            return Err(format!("{form}: result {result:#x}, expected {expected:?}, of {instructions:?}"));
+            let instructions = instructions.to_vec();
+            return Err(FormsError::Differs { form, result, expected, instructions });
         }
     }
     Ok(())

@@ -14,7 +14,38 @@ pub enum Outcome {
     /// The program ended with this result.
     Ended(u64),
     /// The program did something that no verified program does.
-    Fault(String),
+    Fault {
+        /// The instruction, counted from 0.
+        instruction: usize,
+        /// What it did.
+        fault: RunFault,
+    },
+}
+
+/// What no verified program does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RunFault {
+    /// A jump leads elsewhere than to an instruction.
+    #[error("no instruction here")]
+    NoInstruction,
+    /// An instruction runs twice.
+    #[error("loop")]
+    Loop,
+    /// A register is read that was not written.
+    #[error("register {0} is not set")]
+    Unset(u8),
+    /// Stack is read that was not written.
+    #[error("the stack was not written there")]
+    UnwrittenStack,
+    /// A part of the context is written that is read-only.
+    #[error("this part of the context is read-only")]
+    ReadOnly,
+    /// An access lies outside all memory.
+    #[error("no memory at {0:#x}")]
+    NoMemory(u64),
+    /// A call of no helper, or with wrong arguments.
+    #[error("invalid call")]
+    Call,
 }
 
 /// A program being interpreted.
@@ -53,10 +84,10 @@ impl Interpreter {
         for _ in 0..=operations.len() {
             before(self, at);
             let Some(Some(operation)) = operations.get(at) else {
-                return Outcome::Fault(format!("no instruction {at}"));
+                return Outcome::Fault { instruction: at, fault: RunFault::NoInstruction };
             };
             match self.step(operation) {
-                Err(fault) => return Outcome::Fault(format!("instruction {at}: {fault}")),
+                Err(fault) => return Outcome::Fault { instruction: at, fault },
                 Ok(Next::End(result)) => return Outcome::Ended(result),
                 Ok(Next::Jump(target)) => at = target,
                 Ok(Next::Following) => {
@@ -64,14 +95,14 @@ impl Interpreter {
                 }
             }
         }
-        Outcome::Fault("loop".to_owned())
+        Outcome::Fault { instruction: at, fault: RunFault::Loop }
     }
 
-    fn get(&self, register: u8) -> Result<u64, String> {
-        self.registers[usize::from(register)].ok_or_else(|| format!("register {register} is not set"))
+    fn get(&self, register: u8) -> Result<u64, RunFault> {
+        self.registers[usize::from(register)].ok_or(RunFault::Unset(register))
     }
 
-    fn operand(&self, operand: Operand) -> Result<u64, String> {
+    fn operand(&self, operand: Operand) -> Result<u64, RunFault> {
         match operand {
             Operand::Register(register) => self.get(register),
             Operand::Constant(value) => Ok(value),
@@ -82,7 +113,7 @@ impl Interpreter {
         self.registers[usize::from(register)] = Some(value);
     }
 
-    fn step(&mut self, operation: &Operation) -> Result<Next, String> {
+    fn step(&mut self, operation: &Operation) -> Result<Next, RunFault> {
         match *operation {
             Operation::Arithmetic { kind, is_wide, destination, operand } => {
                 let right = self.operand(operand)?;
@@ -106,7 +137,7 @@ impl Interpreter {
                 for index in 0..bytes {
                     let address = address.wrapping_add(u64::from(index));
                     value[usize::from(index)] = match self.locate(address)? {
-                        Region::Stack(locate) => self.stack[locate].ok_or("the stack was not written there")?,
+                        Region::Stack(locate) => self.stack[locate].ok_or(RunFault::UnwrittenStack)?,
                         Region::Memory(locate) => self.memory[locate],
                     };
                 }
@@ -120,7 +151,7 @@ impl Interpreter {
                     match self.locate(address.wrapping_add(u64::from(index)))? {
                         Region::Stack(locate) => self.stack[locate] = Some(byte),
                         Region::Memory(locate) if locate < WRITABLE.start as usize => {
-                            return Err("this part of the context is read-only".to_owned());
+                            return Err(RunFault::ReadOnly);
                         }
                         Region::Memory(locate) => self.memory[locate] = byte,
                     }
@@ -141,7 +172,7 @@ impl Interpreter {
         Ok(Next::Following)
     }
 
-    fn call(&mut self, helper: usize) -> Result<(), String> {
+    fn call(&mut self, helper: usize) -> Result<(), RunFault> {
         let result = match helper {
             ADD if self.get(1)? == CONTEXT_START => self.get(2)?.wrapping_mul(31).wrapping_add(self.get(3)?),
             MEMORY if self.get(1)? == CONTEXT_START => CONTEXT_START + u64::from(CONTEXT_BYTES),
@@ -152,21 +183,21 @@ impl Interpreter {
                 }
                 mixed
             }
-            _ => return Err("invalid call".to_owned()),
+            _ => return Err(RunFault::Call),
         };
         self.registers[1..=5].fill(None);
         self.set(0, result);
         Ok(())
     }
 
-    fn locate(&self, address: u64) -> Result<Region, String> {
+    fn locate(&self, address: u64) -> Result<Region, RunFault> {
         let inside = |start: u64, len: usize| {
             usize::try_from(address.wrapping_sub(start)).ok().filter(|&distance| distance < len)
         };
         inside(STACK_START, STACK_BYTES)
             .map(Region::Stack)
             .or_else(|| inside(CONTEXT_START, self.memory.len()).map(Region::Memory))
-            .ok_or_else(|| format!("no memory at {address:#x}"))
+            .ok_or(RunFault::NoMemory(address))
     }
 }
 

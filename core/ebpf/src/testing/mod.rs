@@ -5,8 +5,8 @@ mod interpreter;
 mod long_programs;
 mod programs;
 
-pub use compare::{BYTES, compare_forms, run};
-pub use interpreter::{Interpreter, Outcome};
+pub use compare::{BYTES, FormsError, compare_forms, run};
+pub use interpreter::{Interpreter, Outcome, RunFault};
 pub use long_programs::{Random, Shape, long_program};
 pub use programs::program_from;
 

@@ -12,6 +12,7 @@
 //! * it reads no register and no stack byte that it has not written;
 //! * it calls only helpers, with the arguments that they expect.
 
+mod fault;
 mod state;
 mod step;
 #[cfg(test)]
@@ -21,6 +22,7 @@ mod value;
 use crate::instruction::{Instruction, Operation, decode};
 use crate::program::Interface;
 use crate::refusal::Refusal;
+use fault::Fault;
 pub use state::STACK_BYTES;
 use state::State;
 
@@ -169,7 +171,7 @@ fn follow(
         // Without a state, the ranges of numbers prove that the instruction is unreachable.
         let (Some(mut state), Some(operation)) = (states[at].take(), &operations[at]) else { continue };
         before(at, &state);
-        let refuse = |reason| Refusal::at(at, reason);
+        let refuse = |fault: Fault| Refusal::at(at, fault.to_string());
         step::step(&mut state, operation, interface).map_err(refuse)?;
         stack_bytes = stack_bytes.max(state.stack_bytes());
         match *operation {

@@ -1,5 +1,6 @@
 //! The effect of one instruction on the verifier's knowledge, and the rules that it must obey.
 
+use super::fault::{Fault, Part};
 use super::state::{STACK_BYTES, State};
 use super::value::{Range, Region, Value, opposite};
 use crate::instruction::{Arithmetic, Condition, Operand, Operation};
@@ -11,26 +12,24 @@ type Span = std::ops::Range<i64>;
 /// Maximum offset of an address: more than the size of any memory, and far from overflow.
 const FARTHEST: i64 = 1 << 20;
 
-const ADDRESS_COMPARED: &str = "an address can only be compared with zero, for equality, in 64 bits";
-
 /// Applies an operation that neither jumps nor ends the program; the error says why it is not allowed.
-pub fn step(state: &mut State, operation: &Operation, interface: &Interface) -> Result<(), String> {
+pub fn step(state: &mut State, operation: &Operation, interface: &Interface) -> Result<(), Fault> {
     match *operation {
         Operation::Arithmetic { kind, is_wide, destination, operand } => {
             let right = state.operand(operand);
             let result = match kind {
-                Arithmetic::Move if is_wide => usable(right, "source")?,
-                Arithmetic::Move => Value::Number(number(right, "source")?.low_half()),
+                Arithmetic::Move if is_wide => usable(right, Part::Source)?,
+                Arithmetic::Move => Value::Number(number(right, Part::Source)?.low_half()),
                 _ => calculate(kind, is_wide, state.value(destination), right)?,
             };
             state.set(destination, result);
         }
         Operation::Negate { is_wide, destination } => {
-            let range = number(state.value(destination), "destination")?;
+            let range = number(state.value(destination), Part::Destination)?;
             state.set(destination, Value::Number(range.negate(is_wide)));
         }
         Operation::ByteOrder { bits, destination, .. } => {
-            number(state.value(destination), "destination")?;
+            number(state.value(destination), Part::Destination)?;
             state.set(destination, Value::Number(Range::of_bytes((bits / 8) as u8)));
         }
         Operation::LoadConstant { destination, value } => state.set(destination, Value::Number(Range::only(value))),
@@ -41,17 +40,17 @@ pub fn step(state: &mut State, operation: &Operation, interface: &Interface) -> 
                 Region::Context | Region::Memory(_) => Value::Number(Range::of_bytes(bytes)),
             };
             if value == Value::Unusable {
-                return Err("stack read of bytes that were not written before, or of part of an address".to_owned());
+                return Err(Fault::UnwrittenStack);
             }
             state.set(destination, value);
         }
         Operation::Store { base, offset, bytes, operand } => {
-            let value = usable(state.operand(operand), "source")?;
+            let value = usable(state.operand(operand), Part::Source)?;
             let (region, span) = access(state.value(base), offset, bytes, interface)?;
             store(state, region, span, bytes, value, interface)?;
         }
         Operation::Call { helper } => {
-            let helper = interface.helpers.get(helper).ok_or("no such helper")?;
+            let helper = interface.helpers.get(helper).ok_or(Fault::NoSuchHelper)?;
             call(state, helper)?;
         }
         Operation::Jump { .. } | Operation::Branch { .. } | Operation::Exit => {}
@@ -66,7 +65,7 @@ pub fn branch(
     is_wide: bool,
     left: u8,
     right: Operand,
-) -> Result<(Option<State>, Option<State>), String> {
+) -> Result<(Option<State>, Option<State>), Fault> {
     let (left_value, right_value) = (state.value(left), state.operand(right));
     let (left_range, right_range) = match (left_value, right_value) {
         // An address is never zero.
@@ -74,13 +73,13 @@ pub fn branch(
             return match condition {
                 Condition::Equal => Ok((None, Some(state.clone()))),
                 Condition::NotEqual => Ok((Some(state.clone()), None)),
-                _ => Err(ADDRESS_COMPARED.to_owned()),
+                _ => Err(Fault::AddressCompared),
             };
         }
         (Value::Address { .. }, _) | (_, Value::Address { .. }) => {
-            return Err(ADDRESS_COMPARED.to_owned());
+            return Err(Fault::AddressCompared);
         }
-        _ => (number(left_value, "left side")?, number(right_value, "right side")?),
+        _ => (number(left_value, Part::Left)?, number(right_value, Part::Right)?),
     };
     let when = |condition| {
         if right == Operand::Register(left) {
@@ -105,27 +104,27 @@ pub fn branch(
 }
 
 /// Checks that the result of a program is set.
-pub fn exit(state: &State) -> Result<(), String> {
-    number(state.value(0), "result in register 0").map(drop)
+pub fn exit(state: &State) -> Result<(), Fault> {
+    number(state.value(0), Part::Result).map(drop)
 }
 
-fn usable(value: Value, what: &str) -> Result<Value, String> {
+fn usable(value: Value, part: Part) -> Result<Value, Fault> {
     match value {
-        Value::Unusable => Err(format!("the {what} is not set on every path to this instruction")),
+        Value::Unusable => Err(Fault::Unset(part)),
         value => Ok(value),
     }
 }
 
-fn number(value: Value, what: &str) -> Result<Range, String> {
-    match usable(value, what)? {
+fn number(value: Value, part: Part) -> Result<Range, Fault> {
+    match usable(value, part)? {
         Value::Number(range) => Ok(range),
-        _ => Err(format!("the {what} is an address where a number is needed")),
+        _ => Err(Fault::NotNumber(part)),
     }
 }
 
-fn calculate(kind: Arithmetic, is_wide: bool, left: Value, right: Value) -> Result<Value, String> {
-    let left = usable(left, "destination")?;
-    let right = usable(right, "source")?;
+fn calculate(kind: Arithmetic, is_wide: bool, left: Value, right: Value) -> Result<Value, Fault> {
+    let left = usable(left, Part::Destination)?;
+    let right = usable(right, Part::Source)?;
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => Ok(Value::Number(left.calculate(kind, right, is_wide))),
         (Value::Address { region, min, max }, Value::Number(range)) if is_wide => {
@@ -134,11 +133,11 @@ fn calculate(kind: Arithmetic, is_wide: bool, left: Value, right: Value) -> Resu
         (Value::Number(range), Value::Address { region, min, max }) if is_wide && kind == Arithmetic::Add => {
             move_address(kind, region, min, max, range)
         }
-        _ => Err("addresses allow only addition and subtraction of numbers".to_owned()),
+        _ => Err(Fault::AddressArithmetic),
     }
 }
 
-fn move_address(kind: Arithmetic, region: Region, min: i64, max: i64, by: Range) -> Result<Value, String> {
+fn move_address(kind: Arithmetic, region: Region, min: i64, max: i64, by: Range) -> Result<Value, Fault> {
     // A single number may be negative. In a range, a value above `i64::MAX` counts as `i64::MAX`, which is too far.
     let (least, greatest) = match by.single() {
         Some(distance) => (distance as i64, distance as i64),
@@ -147,20 +146,19 @@ fn move_address(kind: Arithmetic, region: Region, min: i64, max: i64, by: Range)
     let (min, max) = match kind {
         Arithmetic::Add => (min.saturating_add(least), max.saturating_add(greatest)),
         Arithmetic::Subtract => (min.saturating_sub(greatest), max.saturating_sub(least)),
-        _ => return Err("addresses allow only addition and subtraction of numbers".to_owned()),
+        _ => return Err(Fault::AddressArithmetic),
     };
     if min < -FARTHEST || max > FARTHEST {
-        return Err(format!("the address may leave {region}: limit the index first, with `if` or `&`"));
+        return Err(Fault::MayLeave(region));
     }
     Ok(Value::Address { region, min, max })
 }
 
 /// Returns the accessed region, and the range of bytes that the access can touch. On the stack the range has exactly
 /// `bytes` bytes.
-fn access(address: Value, offset: i16, bytes: u8, interface: &Interface) -> Result<(Region, Span), String> {
-    let Value::Address { region, min, max } = usable(address, "address")? else {
-        return Err("a number is not an address: access memory through the context or a pointer that a helper returns"
-            .to_owned());
+fn access(address: Value, offset: i16, bytes: u8, interface: &Interface) -> Result<(Region, Span), Fault> {
+    let Value::Address { region, min, max } = usable(address, Part::Address)? else {
+        return Err(Fault::NotAddress);
     };
     let (min, max) = (min + i64::from(offset), max + i64::from(offset) + i64::from(bytes));
     let size = match region {
@@ -169,10 +167,10 @@ fn access(address: Value, offset: i16, bytes: u8, interface: &Interface) -> Resu
         Region::Memory(memory) => i64::from(memory.bytes),
     };
     if min < 0 || max > size {
-        return Err(format!("access to bytes {min} to {} of {region}, which has {size}", max - 1));
+        return Err(Fault::OutOfBounds { bytes: min..max, region, size });
     }
     if region == Region::Stack && max - min != i64::from(bytes) {
-        return Err("the stack cannot be indexed by a variable".to_owned());
+        return Err(Fault::VariableStackIndex);
     }
     Ok((region, min..max))
 }
@@ -184,35 +182,35 @@ fn store(
     bytes: u8,
     value: Value,
     interface: &Interface,
-) -> Result<(), String> {
+) -> Result<(), Fault> {
     if matches!(value, Value::Address { .. }) && (region != Region::Stack || bytes != 8 || span.start % 8 != 0) {
-        return Err("addresses can be stored only on the stack, whole and aligned".to_owned());
+        return Err(Fault::AddressStored);
     }
     match region {
         Region::Stack => state.store_to_stack(span.start, bytes, value),
         Region::Context => {
             let writable = i64::from(interface.writable.start)..=i64::from(interface.writable.end);
             if !writable.contains(&span.start) || !writable.contains(&span.end) {
-                return Err(format!("bytes {} to {} of the context cannot be changed", span.start, span.end - 1));
+                return Err(Fault::ReadOnlyContext(span));
             }
         }
         Region::Memory(memory) => {
             if !memory.is_writable {
-                return Err("the memory that this helper returns cannot be changed".to_owned());
+                return Err(Fault::ReadOnlyMemory);
             }
         }
     }
     Ok(())
 }
 
-fn call(state: &mut State, helper: &Helper) -> Result<(), String> {
+fn call(state: &mut State, helper: &Helper) -> Result<(), Fault> {
     for (register, argument) in (1..).zip(helper.arguments()) {
         let value = state.value(register);
-        let what = || format!("argument {register} of {}", helper.name());
+        let part = Part::Argument { register, helper: helper.name() };
         match argument {
             Argument::Context if value == Value::start_of(Region::Context) => {}
-            Argument::Context => return Err(format!("{} must be the context", what())),
-            Argument::Number => drop(number(value, &what())?),
+            Argument::Context => return Err(Fault::NotContext(part)),
+            Argument::Number => drop(number(value, part)?),
         }
     }
     for register in 1..=Helper::MAX_ARGUMENTS as u8 {

@@ -28,11 +28,11 @@ pub use built_in::STRATEGIES;
 use built_in::best_route::BestRoute;
 pub use context::{InRecord, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
 pub use measurements::{MeasurementTable, Measurements};
-pub use parameter::ParameterInfo;
 use parameter::Parameters;
+pub use parameter::{ParameterError, ParameterInfo};
 pub use program::StrategyProgram;
 use registry::Chosen;
-pub use registry::{StrategyError, StrategyInfo, StrategyInstance, StrategyRegistry};
+pub use registry::{ProgramRefused, StrategyError, StrategyInfo, StrategyInstance, StrategyRegistry};
 
 /// A forwarding strategy with its parameters; its `Default` has all default values.
 ///
@@ -56,8 +56,8 @@ trait Strategy: Default {
         Parameters::default()
     }
 
-    /// Checks rules between several of its own parameters; the error text names the rule.
-    fn check(&self) -> Result<(), String> {
+    /// Checks rules between several of its own parameters.
+    fn check(&self) -> Result<(), ParameterError> {
         Ok(())
     }
 

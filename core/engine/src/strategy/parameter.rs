@@ -10,6 +10,40 @@ use std::str::FromStr;
 use super::Strategy;
 use super::suppression::ExponentialSuppression;
 
+/// The reason why the values of a strategy's parameters are refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParameterError {
+    /// The strategy has no parameter with this key.
+    #[error("unknown parameter '{0}'")]
+    Unknown(String),
+    /// A key is given twice.
+    #[error("parameter '{0}' is given twice")]
+    Twice(String),
+    /// A value is no number, or not within its range.
+    #[error("{key}~{value}: not a number from {min} to {max}")]
+    OutOfRange {
+        /// The key of the parameter.
+        key: String,
+        /// The value as given.
+        value: String,
+        /// Least valid value.
+        min: String,
+        /// Greatest valid value.
+        max: String,
+    },
+    /// A parameter is less than another one, which it must not be.
+    #[error("{parameter} is less than {least}")]
+    LessThan {
+        /// The key of the parameter.
+        parameter: &'static str,
+        /// The key of the other one.
+        least: &'static str,
+    },
+    /// A name component is not of the form of a parameter.
+    #[error("'{0}' is not of the form <key>~<value>")]
+    Form(String),
+}
+
 /// A parameter of a strategy, with access to the field that holds its value.
 pub struct Parameter<'a> {
     key: &'a str,
@@ -68,8 +102,8 @@ impl<'a> Parameters<'a> {
     /// Writes values, given as (key, value), to the fields of the parameters.
     ///
     /// # Errors
-    /// If a key or value is invalid, or the values of suppression contradict each other; the text says which.
-    pub fn assign(self, values: &[(&str, &str)]) -> Result<(), String> {
+    /// If a key or value is invalid, or the values of suppression contradict each other.
+    pub fn assign(self, values: &[(&str, &str)]) -> Result<(), ParameterError> {
         let Parameters { own, mut suppression } = self;
         let mut all = own;
         if let Some(suppression) = &mut suppression {
@@ -79,11 +113,14 @@ impl<'a> Parameters<'a> {
             let parameter = all
                 .iter_mut()
                 .find(|parameter| parameter.key == key)
-                .ok_or_else(|| format!("unknown parameter '{key}'"))?;
+                .ok_or_else(|| ParameterError::Unknown(key.to_owned()))?;
             if values[..position].iter().any(|&(earlier, _)| earlier == key) {
-                return Err(format!("parameter '{key}' is given twice"));
+                return Err(ParameterError::Twice(key.to_owned()));
             }
-            parameter.value.set(value).map_err(|reason| format!("{key}~{value}: {reason}"))?;
+            if !parameter.value.set(value) {
+                let (min, max) = parameter.value.range();
+                return Err(ParameterError::OutOfRange { key: key.to_owned(), value: value.to_owned(), min, max });
+            }
         }
         drop(all);
         suppression.map_or(Ok(()), |suppression| suppression.check())
@@ -92,7 +129,8 @@ impl<'a> Parameters<'a> {
 
 /// A number that is written as text.
 trait Value {
-    fn set(&mut self, text: &str) -> Result<(), String>;
+    /// Sets the number. Returns `false` if the text is no number within the range.
+    fn set(&mut self, text: &str) -> bool;
     fn text(&self) -> String;
     fn range(&self) -> (String, String);
 }
@@ -104,14 +142,10 @@ struct Bounded<'a, T> {
 }
 
 impl<T: FromStr + PartialOrd + Display> Value for Bounded<'_, T> {
-    fn set(&mut self, text: &str) -> Result<(), String> {
-        match text.parse() {
-            Ok(number) if self.range.contains(&number) => {
-                *self.field = number;
-                Ok(())
-            }
-            _ => Err(format!("not a number from {} to {}", self.range.start(), self.range.end())),
-        }
+    fn set(&mut self, text: &str) -> bool {
+        let Some(number) = text.parse().ok().filter(|number| self.range.contains(number)) else { return false };
+        *self.field = number;
+        true
     }
 
     fn text(&self) -> String {
@@ -206,8 +240,11 @@ pub fn describe<S: Strategy>() -> Vec<ParameterInfo> {
     S::default().parameters().describe()
 }
 
-/// Returns a strategy with these values, given as (key, value), and defaults for all others; or an error text.
-pub fn read<S: Strategy>(values: &[(&str, &str)]) -> Result<S, String> {
+/// Returns a strategy with these values, given as (key, value), and defaults for all others.
+///
+/// # Errors
+/// If the strategy refuses the values.
+pub fn read<S: Strategy>(values: &[(&str, &str)]) -> Result<S, ParameterError> {
     let mut strategy = S::default();
     strategy.parameters().assign(values)?;
     strategy.check()?;

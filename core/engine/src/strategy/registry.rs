@@ -11,7 +11,7 @@ use namehop_wire::{Name, NameRef};
 
 use super::Strategy;
 use super::built_in::{BuiltIn, STRATEGIES};
-use super::parameter::{self, ParameterInfo};
+use super::parameter::{self, ParameterError, ParameterInfo};
 use super::program::{ProgramInstance, StrategyProgram};
 
 /// The components in front of the strategy's own.
@@ -29,6 +29,17 @@ pub enum StrategyError {
     /// The strategy exists but refuses its parameters; the text says which and why.
     #[error("{0}")]
     BadParameters(String),
+}
+
+/// The reason why a loaded program cannot be chosen.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProgramRefused {
+    /// A built-in strategy has its name.
+    #[error("{0} is the name of a built-in strategy: load the program under another name")]
+    BuiltInName(String),
+    /// As many programs as possible are loaded.
+    #[error("{MAX_PROGRAMS} strategies are loaded already: unload one first")]
+    TooMany,
 }
 
 /// Completes a strategy name: without a leading slash it is relative to `/localhost/nfd/strategy`.
@@ -53,8 +64,8 @@ pub fn all_parameters() -> Vec<(ParameterInfo, Vec<&'static str>)> {
     all
 }
 
-/// Creates a strategy from values given as (key, value), or returns an error text.
-type Read = fn(&[(&str, &str)]) -> Result<BuiltIn, String>;
+/// Creates a strategy from values given as (key, value).
+type Read = fn(&[(&str, &str)]) -> Result<BuiltIn, ParameterError>;
 
 /// A strategy that can be chosen, without parameter values.
 #[derive(Debug)]
@@ -114,7 +125,7 @@ impl Found<'_> {
         }
     }
 
-    fn read(&self, values: &[(&str, &str)]) -> Result<Chosen, String> {
+    fn read(&self, values: &[(&str, &str)]) -> Result<Chosen, ParameterError> {
         match self {
             Found::BuiltIn(info) => (info.read)(values).map(Chosen::BuiltIn),
             Found::Program(program) => {
@@ -123,7 +134,8 @@ impl Found<'_> {
         }
     }
 
-    fn bad(&self, reason: String) -> StrategyError {
+    /// Returns the error that the strategy refuses its parameters, with all that it takes.
+    fn bad(&self, reason: &ParameterError) -> StrategyError {
         let (name, version) = self.name_and_version();
         let parameters = match self {
             Found::BuiltIn(info) => info.parameters(),
@@ -163,18 +175,15 @@ impl StrategyRegistry {
     /// Adds a program, and replaces the one with its name.
     ///
     /// # Errors
-    /// If the program has the name of a built-in strategy, or too many are loaded; the text says which.
-    pub fn insert(&mut self, program: Arc<StrategyProgram>) -> Result<(), String> {
+    /// If the program has the name of a built-in strategy, or too many are loaded.
+    pub fn insert(&mut self, program: Arc<StrategyProgram>) -> Result<(), ProgramRefused> {
         if STRATEGIES.iter().any(|info| info.name == program.name()) {
-            return Err(format!(
-                "{} is the name of a built-in strategy: load the program under another name",
-                program.name()
-            ));
+            return Err(ProgramRefused::BuiltInName(program.name().to_owned()));
         }
         match self.programs.iter().position(|other| other.name() == program.name()) {
             Some(position) => self.programs[position] = program,
             None if self.programs.len() >= MAX_PROGRAMS => {
-                return Err(format!("{MAX_PROGRAMS} strategies are loaded already: unload one first"));
+                return Err(ProgramRefused::TooMany);
             }
             None => self.programs.push(program),
         }
@@ -231,11 +240,11 @@ impl StrategyRegistry {
                 .ok()
                 .filter(|_| component.is_generic())
                 .and_then(|text| text.split_once('~'))
-                .ok_or_else(|| found.bad(format!("'{component}' is not of the form <key>~<value>")))?;
+                .ok_or_else(|| found.bad(&ParameterError::Form(component.to_string())))?;
             values.push(pair);
             full_name.push(component);
         }
-        let strategy = found.read(&values).map_err(|reason| found.bad(reason))?;
+        let strategy = found.read(&values).map_err(|reason| found.bad(&reason))?;
         Ok(StrategyInstance { inner: Arc::new(Inner { name: full_name, strategy }) })
     }
 }

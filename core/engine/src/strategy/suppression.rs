@@ -12,7 +12,7 @@
 use namehop_packet::{FaceId, Timestamp};
 
 use super::context::StrategyContext;
-use super::parameter::Parameter;
+use super::parameter::{Parameter, ParameterError};
 use super::upstreams::{answer_no_route, has_pending, is_pending, out_record_of};
 
 /// Maximum interval: one hour, which in microseconds fits into 32 bits.
@@ -75,9 +75,10 @@ impl ExponentialSuppression {
     }
 
     /// Checks the rule between these parameters.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), ParameterError> {
         if self.max_ms < self.initial_ms {
-            return Err("retx-suppression-max is less than retx-suppression-initial".to_owned());
+            let (parameter, least) = ("retx-suppression-max", "retx-suppression-initial");
+            return Err(ParameterError::LessThan { parameter, least });
         }
         Ok(())
     }

@@ -97,8 +97,8 @@ impl Config {
             match StrategyProgram::load(&object, Some(&loaded.name)) {
                 Err(error) => return fault("file", format!("{}: {error}", loaded.file.display())),
                 Ok(program) => {
-                    if let Err(message) = strategies.insert(program) {
-                        return fault("name", message);
+                    if let Err(error) = strategies.insert(program) {
+                        return fault("name", error.to_string());
                     }
                 }
             }

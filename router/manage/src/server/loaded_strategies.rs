@@ -43,7 +43,7 @@ impl<C: ControlPlane> Management<C> {
         let program = StrategyProgram::load(object, Some(name));
         let program = program.map_err(|error| error.to_string())?;
         warn_if_interpreted(&program);
-        self.control.with_strategies(|strategies| strategies.insert(program))
+        self.control.with_strategies(|strategies| strategies.insert(program)).map_err(|error| error.to_string())
     }
 
     /// Loads a program if the requester is authorized. Code that runs inside the router takes a listed key or the token
@@ -85,9 +85,9 @@ impl<C: ControlPlane> Management<C> {
         if let Err(error) = self.control.save(StateChange::StrategyLoaded { name: program.name(), object }) {
             return not_saved(&error);
         }
-        if let Err(text) = self.control.with_strategies(|strategies| strategies.insert(Arc::clone(&program))) {
+        if let Err(error) = self.control.with_strategies(|strategies| strategies.insert(Arc::clone(&program))) {
             self.control.withdraw();
-            return conflict(text);
+            return conflict(error.to_string());
         }
         warn_if_interpreted(&program);
         for (prefix, instance) in choices {

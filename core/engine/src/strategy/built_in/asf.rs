@@ -13,7 +13,7 @@ use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
 use crate::strategy::measurements::{record_answer, send_measured};
 use crate::strategy::nack::process_nack;
-use crate::strategy::parameter::{Parameter, Parameters};
+use crate::strategy::parameter::{Parameter, ParameterError, Parameters};
 use crate::strategy::suppression::{Decision, ExponentialSuppression};
 use crate::strategy::upstreams::{answer_no_route, eligible, eligible_used_longest_ago, is_used, pending_out_records};
 
@@ -87,9 +87,10 @@ impl Strategy for Asf {
         Parameters::from(own).and_suppression(&mut self.suppression)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), ParameterError> {
         if self.measurements_lifetime_ms < self.probing_interval_ms {
-            return Err("measurements-lifetime is less than probing-interval".to_owned());
+            let (parameter, least) = ("measurements-lifetime", "probing-interval");
+            return Err(ParameterError::LessThan { parameter, least });
         }
         Ok(())
     }

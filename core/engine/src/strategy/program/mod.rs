@@ -24,7 +24,7 @@ use namehop_wire::Name;
 use super::context::{StrategyContext, Trigger};
 use super::measurements::{ScratchOwner, record_answer};
 use super::nack::process_nack;
-use super::parameter::{ByteList, Parameter, ParameterInfo, Parameters};
+use super::parameter::{ByteList, Parameter, ParameterError, ParameterInfo, Parameters};
 use super::registry::versioned_name;
 use super::suppression::ExponentialSuppression;
 use context::{Event, PARAMETERS, run};
@@ -167,7 +167,7 @@ impl PartialEq for ProgramInstance {
 
 impl ProgramInstance {
     /// Creates an instance with these values, given as (key, value), and defaults for all other parameters.
-    pub(super) fn new(program: Arc<StrategyProgram>, given: &[(&str, &str)]) -> Result<Self, String> {
+    pub(super) fn new(program: Arc<StrategyProgram>, given: &[(&str, &str)]) -> Result<Self, ParameterError> {
         let mut values = Values::of(&program.manifest);
         values.parameters(&program.manifest).assign(given)?;
         for declared in program.manifest.parameters.iter().filter(|declared| declared.kind == Kind::List) {
