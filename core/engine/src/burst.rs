@@ -34,7 +34,7 @@ pub struct Group {
     /// Position of the first packet in the burst.
     position: usize,
     /// Index of its guesses and hashes.
-    place: usize,
+    index: usize,
     len: usize,
 }
 
@@ -42,14 +42,14 @@ impl Group {
     /// Returns the packets at these positions of a burst, with the guesses of each at its own position.
     #[inline(always)]
     pub fn of(positions: Range<usize>) -> Self {
-        Group { position: positions.start, place: positions.start, len: positions.len() }
+        Group { position: positions.start, index: positions.start, len: positions.len() }
     }
 
-    /// Returns the packet at `position` of a burst, with its guesses at `place`. An order that processes one or two
-    /// packets at a time uses the same places again, so that these stay in the first-level cache.
+    /// Returns the packet at `position` of a burst, with its guesses at `index`. An order that processes one or two
+    /// packets at a time uses the same indices again, so that these stay in the first-level cache.
     #[inline(always)]
-    pub fn one(position: usize, place: usize) -> Self {
-        Group { position, place, len: 1 }
+    pub fn one(position: usize, index: usize) -> Self {
+        Group { position, index, len: 1 }
     }
 
     #[inline(always)]
@@ -58,23 +58,23 @@ impl Group {
     }
 
     #[inline(always)]
-    pub(crate) fn places(self) -> Range<usize> {
-        self.place..self.place + self.len
+    pub(crate) fn indices(self) -> Range<usize> {
+        self.index..self.index + self.len
     }
 
-    /// Returns the position and the place of each packet.
+    /// Returns the position and the index of each packet.
     #[inline(always)]
     pub(crate) fn each(self) -> impl Iterator<Item = (usize, usize)> {
-        self.positions().zip(self.places())
+        self.positions().zip(self.indices())
     }
 }
 
 /// The state of up to [`MAX_BURST`] packets between the steps of a schedule: layouts of decoded packets by position in
-/// the burst; guesses and hashes by place, see [`Group`]. Hashes are stored together because a group of names is hashed
+/// the burst; guesses and hashes by index, see [`Group`]. Hashes are stored together because a group of names is hashed
 /// at once.
 ///
 /// Its methods are the steps of the prefetch plane. They read the engine and change only this state. Methods panic if a
-/// position or a place is not below [`MAX_BURST`].
+/// position or an index is not below [`MAX_BURST`].
 #[derive(Debug)]
 pub struct BurstState {
     pub(crate) parsed: Box<[Parsed]>,
@@ -103,28 +103,28 @@ impl BurstState {
         BurstState { parsed: Box::default(), guesses: Box::default(), hashes: Box::default() }
     }
 
-    /// Forgets the guesses at `place`, for packets that are handled without any.
+    /// Forgets the guesses at `index`, for packets that are handled without any.
     #[inline]
-    pub fn forget(&mut self, place: usize) {
-        self.guesses[place] = Guess::default();
+    pub fn forget(&mut self, index: usize) {
+        self.guesses[index] = Guess::default();
     }
 
-    /// Returns the state of the packet at `position` of the burst, with its guesses at `place`.
+    /// Returns the state of the packet at `position` of the burst, with its guesses at `index`.
     #[inline]
-    pub fn prepared(&mut self, position: usize, place: usize) -> Prepared<'_> {
-        let guess = &self.guesses[place];
+    pub fn prepared(&mut self, position: usize, index: usize) -> Prepared<'_> {
+        let guess = &self.guesses[index];
         Prepared {
             parsed: &self.parsed[position],
             fib_guess: guess.fib,
             is_hashed: guess.is_hashed,
-            hashes: &mut self.hashes[place],
+            hashes: &mut self.hashes[index],
         }
     }
 
-    /// Returns the packet at `position` of the burst, the guesses at `place`, and the hashes there if they are valid.
+    /// Returns the packet at `position` of the burst, the guesses at `index`, and the hashes there if they are valid.
     #[inline]
-    pub(crate) fn at(&mut self, position: usize, place: usize) -> (&Parsed, &mut Guess, Option<&PrefixHashes>) {
-        let (guess, hashes) = (&mut self.guesses[place], &self.hashes[place]);
+    pub(crate) fn at(&mut self, position: usize, index: usize) -> (&Parsed, &mut Guess, Option<&PrefixHashes>) {
+        let (guess, hashes) = (&mut self.guesses[index], &self.hashes[index]);
         let usable = guess.is_hashed && hashes.result().is_ok();
         (&self.parsed[position], guess, usable.then_some(hashes))
     }
@@ -145,7 +145,7 @@ impl<'a> Prepared<'a> {
     }
 
     /// Returns the state of a packet that was decoded again, with the same memory for hashes. Its name is not hashed.
-    pub(crate) fn parsed_anew(self, parsed: &'a Parsed) -> Self {
+    pub(crate) fn reparsed(self, parsed: &'a Parsed) -> Self {
         Prepared { parsed, is_hashed: false, fib_guess: FibGuess::default(), ..self }
     }
 

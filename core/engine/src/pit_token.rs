@@ -48,8 +48,8 @@ impl TokenForm {
     #[inline(always)]
     pub(crate) fn encode(&self, entry: u32, slot: u32, generation: u32) -> PitToken {
         let slot = u64::from(slot) & low_bits(self.slot_bits);
-        let place = u64::from(entry) << self.slot_bits | slot;
-        let number = place << self.generation_bits | u64::from(generation) & low_bits(self.generation_bits);
+        let index = u64::from(entry) << self.slot_bits | slot;
+        let number = index << self.generation_bits | u64::from(generation) & low_bits(self.generation_bits);
         PitToken::short((u64::from(self.worker) << BITS | number).to_be_bytes(), TOKEN_BYTES).unwrap_or_default()
     }
 
@@ -58,11 +58,11 @@ impl TokenForm {
     pub(crate) fn decode(&self, token: &PitToken) -> Option<Named> {
         let number = u64::from_be_bytes(token.first_bytes());
         let is_own = token.len() == TOKEN_BYTES && (number >> BITS) as u8 == self.worker;
-        let place = (number & low_bits(BITS)) >> self.generation_bits;
+        let index = (number & low_bits(BITS)) >> self.generation_bits;
         is_own.then(|| Named {
             // Too large an index, in a token that the peer made up, may lose bits: it is a guess in any case.
-            entry: (place >> self.slot_bits) as u32,
-            slot: (self.slot_bits > 0).then_some((place & low_bits(self.slot_bits)) as u32),
+            entry: (index >> self.slot_bits) as u32,
+            slot: (self.slot_bits > 0).then_some((index & low_bits(self.slot_bits)) as u32),
             generation: (number & low_bits(self.generation_bits)) as u32,
         })
     }

@@ -32,7 +32,7 @@ const TICK_SHIFT: u32 = 20;
 const SLOTS: u64 = 4096;
 const WORDS: usize = SLOTS as usize / 64;
 /// Ticks until a timer is checked, by the number of previous checks; the last value repeats.
-const UNTIL_LOOK: [u64; 3] = [2_048, 2_048, SLOTS - 1];
+const UNTIL_CHECK: [u64; 3] = [2_048, 2_048, SLOTS - 1];
 /// Timers per chunk, which is four cache lines.
 const CHUNK_TIMERS: usize = 15;
 /// Default maximum number of new timers for a wheel with many entries: more than any worker can set in 2.1 s.
@@ -76,13 +76,13 @@ impl Timer {
         self.word >> 16
     }
 
-    fn looks(&self) -> u8 {
+    fn checks(&self) -> u8 {
         (self.word >> 8) as u8
     }
 
     /// Returns the timer after one more check.
-    fn looked_at(self) -> Self {
-        if usize::from(self.looks()) < UNTIL_LOOK.len() - 1 {
+    fn checked(self) -> Self {
+        if usize::from(self.checks()) < UNTIL_CHECK.len() - 1 {
             Timer { word: self.word + (1 << 8), ..self }
         } else {
             self
@@ -91,8 +91,8 @@ impl Timer {
 
     /// Returns the tick in which it is checked next, or due.
     fn next_tick(&self, current: u64) -> u64 {
-        let look = current + UNTIL_LOOK[usize::from(self.looks()).min(UNTIL_LOOK.len() - 1)];
-        self.tick().clamp(current + 1, look)
+        let check = current + UNTIL_CHECK[usize::from(self.checks()).min(UNTIL_CHECK.len() - 1)];
+        self.tick().clamp(current + 1, check)
     }
 }
 
@@ -213,7 +213,7 @@ impl TimerWheel {
                     self.timers -= 1;
                     return Some(timer);
                 }
-                if !is_current(&timer) || !self.append(timer.looked_at()) {
+                if !is_current(&timer) || !self.append(timer.checked()) {
                     self.timers -= 1;
                 }
             }

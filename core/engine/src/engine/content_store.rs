@@ -123,7 +123,7 @@ impl Engine {
         if erasure.is_complete()
             && let (Some(tier), Some(reads)) = (self.state.pcct.content.tier(), &mut self.state.tier_reads)
         {
-            reads.start_anew(entries, ENTRIES, tier.position());
+            reads.invalidate_before(entries, ENTRIES, tier.position());
         }
         erased
     }

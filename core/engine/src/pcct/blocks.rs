@@ -111,11 +111,11 @@ impl BlockStore {
 
     /// Returns all blocks of one chunk, of another chunk in each call.
     pub(crate) fn starved_chunk(&mut self) -> impl Iterator<Item = Block> + '_ {
-        self.go_on();
+        self.advance();
         self.chunk_at_cursor()
     }
 
-    fn go_on(&mut self) {
+    fn advance(&mut self) {
         self.cursor = (self.cursor + 1) % self.arena.chunks_used().max(1);
     }
 
@@ -193,7 +193,7 @@ impl OwnedBlocks {
     /// Fills `owners` with the owners of all blocks of one chunk, of another chunk in each call.
     pub(crate) fn starved_chunk(&mut self, owners: &mut Vec<u32>) {
         owners.clear();
-        self.blocks.go_on();
+        self.blocks.advance();
         owners.extend(self.blocks.chunk_at_cursor().map(|block| self.owner(block)));
     }
 

@@ -101,7 +101,7 @@ impl Pcct {
             forecast.slots = forecast.slots.saturating_sub(1);
             forecast.freed_slots += 1;
         }
-        let stays = self.content.lets_most_in();
+        let stays = self.content.admits_most();
         let is_due = stays && self.content.is_full();
         let victim = is_due.then(|| self.content.upcoming_victim(&mut forecast.victims)).flatten();
         // The entry ends with its PIT entry, unless the Data stays in it.

@@ -1,5 +1,5 @@
-//! The Content Store miss pipeline, from the PIT entry to the strategy, and the Nacks that an Interest gets instead of a
-//! PIT entry.
+//! The Content Store miss pipeline, from the PIT entry to the strategy, and the Nacks that an Interest gets instead of
+//! a PIT entry.
 //!
 //! The names are from the NFD developer's guide (here "guide"), section 4.2.
 

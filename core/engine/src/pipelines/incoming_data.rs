@@ -198,8 +198,8 @@ impl ForwardingState {
     #[cold]
     #[inline(never)]
     fn partition_of_several(&self, matches: &[PitRef], by_token: Option<u32>, ingress: FaceId) -> u32 {
-        let asked = |pit: &&PitRef| self.pcct.pit.was_sent_to(**pit, ingress);
+        let was_sent = |pit: &&PitRef| self.pcct.pit.was_sent_to(**pit, ingress);
         let by_token = matches.iter().find(|pit| Some(pit.entry) == by_token);
-        by_token.or_else(|| matches.iter().find(asked)).unwrap_or(&matches[0]).entry
+        by_token.or_else(|| matches.iter().find(was_sent)).unwrap_or(&matches[0]).entry
     }
 }

@@ -55,7 +55,7 @@ impl Engine {
             let cost = match met {
                 Met::End | Met::Gap => GAP_COST,
                 Met::Slot(pit) if self.state.has_lost_upstream(now, pit) => {
-                    self.give_up_lost(now, pit, out);
+                    self.mark_lost(now, pit, out);
                     STRATEGY_COST
                 }
                 Met::Slot(_) => LOOK_COST,
@@ -65,7 +65,7 @@ impl Engine {
     }
 
     /// Marks lost upstreams as if they had returned a Nack NoRoute.
-    fn give_up_lost(&mut self, now: Timestamp, pit: PitRef, out: &mut Vec<Outgoing>) {
+    fn mark_lost(&mut self, now: Timestamp, pit: PitRef, out: &mut Vec<Outgoing>) {
         let state = &mut self.state;
         for index in 0..usize::from(state.pcct.pit.slot(pit).out_count) {
             let record = *state.pcct.pit.out_record_mut(pit, index);

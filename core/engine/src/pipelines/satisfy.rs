@@ -1,5 +1,5 @@
-//! Satisfying PIT entries with Data, the last step of the incoming Data pipeline (NFD developer's guide, section 4.3.1):
-//! the strategies are notified, and the Data goes to the downstreams.
+//! Satisfying PIT entries with Data, the last step of the incoming Data pipeline (NFD developer's guide, section
+//! 4.3.1): the strategies are notified, and the Data goes to the downstreams.
 
 use std::cell::Cell;
 

@@ -71,7 +71,7 @@ impl BurstState {
         let BurstState { parsed, guesses, hashes } = self;
         let mut names: [&[u8]; MAX_LOOKAHEAD] = [&[]; MAX_LOOKAHEAD];
         let mut any = false;
-        let known = parsed[group.positions().start..].iter().zip(&mut guesses[group.places().start..]);
+        let known = parsed[group.positions().start..].iter().zip(&mut guesses[group.indices().start..]);
         for ((packet, (parsed, guess)), name) in packets.iter().zip(known).zip(&mut names) {
             *guess = Guess::default();
             // Data with a token finds its entry without hashes, and a Nack needs little more than its token.
@@ -86,7 +86,7 @@ impl BurstState {
             }
         }
         if any {
-            hash_group(&engine.state.key, lanes, &names[..packets.len()], &mut hashes[group.places().start..]);
+            hash_group(&engine.state.key, lanes, &names[..packets.len()], &mut hashes[group.indices().start..]);
         }
     }
 
@@ -108,14 +108,14 @@ impl BurstState {
         group: Group,
         is_checked_for_loops: bool,
     ) {
-        for (packet, (position, place)) in packets.iter().zip(group.each()) {
-            prefetch_buckets_of(engine, packet, self.at(position, place), is_checked_for_loops);
+        for (packet, (position, index)) in packets.iter().zip(group.each()) {
+            prefetch_buckets_of(engine, packet, self.at(position, index), is_checked_for_loops);
         }
         // Separate from the other buckets, because most policies do not use names.
         if !engine.state.pcct.content.policy_expects() {
             return;
         }
-        for (guess, hashes) in self.guesses[group.places()].iter().zip(&self.hashes[group.places()]) {
+        for (guess, hashes) in self.guesses[group.indices()].iter().zip(&self.hashes[group.indices()]) {
             if guess.is_hashed && hashes.result().is_ok() {
                 engine.state.pcct.content.prefetch_name_notes(hashes.full());
             }
@@ -128,14 +128,14 @@ impl BurstState {
     #[inline(always)]
     pub fn prefetch_named_entries(&self, engine: &Engine, packets: &[Incoming], group: Group) {
         let state = &engine.state;
-        for (entry, slot) in self.guesses[group.places()].iter().filter_map(|guess| Some((guess.entry?, guess.slot))) {
+        for (entry, slot) in self.guesses[group.indices()].iter().filter_map(|guess| Some((guess.entry?, guess.slot))) {
             state.pcct.names.prefetch_entry(entry);
             state.pcct.content.prefetch_order(entry);
             if let Some(slot) = slot {
                 state.pcct.pit.prefetch_slot(slot);
             }
         }
-        if !state.pcct.content.lets_most_in() {
+        if !state.pcct.content.admits_most() {
             return;
         }
         for (packet, parsed) in packets.iter().zip(&self.parsed[group.positions()]) {
@@ -151,7 +151,7 @@ impl BurstState {
     /// that they are cached when their own buckets are prefetched. No bucket leads to these entries.
     #[inline(always)]
     pub fn prefetch_replaced(&self, engine: &Engine, group: Group, forecast: &mut Forecast) {
-        for (parsed, guess) in self.parsed[group.positions()].iter().zip(&self.guesses[group.places()]) {
+        for (parsed, guess) in self.parsed[group.positions()].iter().zip(&self.guesses[group.indices()]) {
             if parsed.kind == ParsedKind::Data
                 && let Some(victim) = engine.state.pcct.foresee_data(guess.entry, forecast)
             {
@@ -163,11 +163,11 @@ impl BurstState {
     /// Second step: prefetches what the buckets point to, and entries that will lose their Data.
     #[inline(always)]
     pub fn prefetch_entries(&mut self, engine: &Engine, group: Group, tags: FibTags, forecast: &mut Forecast) {
-        for (position, place) in group.each() {
-            prefetch_entries_of(engine, self.at(position, place), tags, forecast);
+        for (position, index) in group.each() {
+            prefetch_entries_of(engine, self.at(position, index), tags, forecast);
         }
         // For several packets in a row, as in `prefetch_named_entries`.
-        for (parsed, guess) in self.parsed[group.positions()].iter().zip(&self.guesses[group.places()]) {
+        for (parsed, guess) in self.parsed[group.positions()].iter().zip(&self.guesses[group.indices()]) {
             engine.fib.prefetch_guessed(guess.fib);
             if let (ParsedKind::Data, Some(victim)) = (parsed.kind, guess.victim) {
                 engine.state.pcct.names.prefetch_identity(victim);
@@ -179,7 +179,7 @@ impl BurstState {
     #[inline(always)]
     pub fn prefetch_contents(&self, engine: &Engine, group: Group) {
         let state = &engine.state;
-        let known = || self.parsed[group.positions()].iter().zip(&self.guesses[group.places()]);
+        let known = || self.parsed[group.positions()].iter().zip(&self.guesses[group.indices()]);
         for (parsed, guess) in known() {
             prefetch_contents_of(engine, parsed, guess);
         }
@@ -275,7 +275,7 @@ fn prefetch_contents_of(engine: &Engine, parsed: &Parsed, guess: &Guess) {
     match (guess.victim, guess.entry) {
         (Some(victim), _) => state.pcct.content.prefetch_eviction(&state.pcct.names, victim),
         // The entry ends with its PIT entry.
-        (None, Some(entry)) if !state.pcct.content.lets_most_in() => state.pcct.names.prefetch_removal(entry),
+        (None, Some(entry)) if !state.pcct.content.admits_most() => state.pcct.names.prefetch_removal(entry),
         _ => {}
     }
 }

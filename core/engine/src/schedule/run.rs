@@ -92,11 +92,11 @@ impl Engine {
     #[inline(always)]
     pub fn handle(&mut self, now: Timestamp, packet: Incoming, prepared: Prepared<'_>, out: &mut Vec<Outgoing>) {
         let face = packet.face;
-        let parsed_anew;
+        let reparsed;
         let prepared = match prepared.parsed.kind {
             ParsedKind::Unread => {
-                parsed_anew = self.parse_again(&packet);
-                prepared.parsed_anew(&parsed_anew)
+                reparsed = self.parse_again(&packet);
+                prepared.reparsed(&reparsed)
             }
             _ => prepared,
         };

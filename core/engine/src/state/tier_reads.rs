@@ -5,7 +5,7 @@
 //! if the tier had no match.
 //!
 //! While fewer Interests wait than half of the reads in flight that the tier allows, any face may add one. Beyond that,
-//! only a face with few waiting Interests may, so that one face cannot take all places. Unsolicited remote peers, which
+//! only a face with few waiting Interests may, so that one face cannot take all slots. Unsolicited remote peers, which
 //! can open any number of faces, share half of all these limits in the same way. The other half is for local
 //! applications and configured peers.
 
@@ -29,7 +29,7 @@ const UNSOLICITED_PART: usize = 2;
 const NONE: u32 = u32::MAX;
 
 /// A slot with a waiting Interest, or a free slot.
-struct Place {
+struct WaitSlot {
     interest: Option<Incoming>,
     /// Whether it was received from an unsolicited remote peer.
     is_unsolicited: bool,
@@ -49,7 +49,7 @@ const EMPTY: Queue = Queue { first: NONE, last: NONE };
 /// The Interests that wait for reads. See the module documentation.
 pub(crate) struct TierReads {
     queues: Box<[Queue]>,
-    places: Box<[Place]>,
+    slots: Box<[WaitSlot]>,
     free: u32,
     waiting: usize,
     /// Number of them that came from unsolicited remote peers.
@@ -68,11 +68,11 @@ pub(crate) struct TierReads {
 impl TierReads {
     /// Creates an empty list.
     pub(crate) fn new() -> Self {
-        let next = |place: usize| if place + 1 < MAX_WAITING { place as u32 + 1 } else { NONE };
+        let next = |slot: usize| if slot + 1 < MAX_WAITING { slot as u32 + 1 } else { NONE };
         TierReads {
             queues: vec![EMPTY; ReadId::COUNT].into(),
-            places: (0..MAX_WAITING)
-                .map(|place| Place { interest: None, is_unsolicited: false, next: next(place) })
+            slots: (0..MAX_WAITING)
+                .map(|slot| WaitSlot { interest: None, is_unsolicited: false, next: next(slot) })
                 .collect(),
             free: 0,
             waiting: 0,
@@ -102,15 +102,15 @@ impl TierReads {
     /// Appends an Interest to the queue of a read. If there [is no room](Self::has_room), it is returned.
     pub(crate) fn push(&mut self, read: ReadId, interest: Incoming, is_unsolicited: bool) -> Option<Incoming> {
         let taken = self.free;
-        let Some(place) = self.places.get_mut(taken as usize) else { return Some(interest) };
-        self.free = std::mem::replace(&mut place.next, NONE);
+        let Some(slot) = self.slots.get_mut(taken as usize) else { return Some(interest) };
+        self.free = std::mem::replace(&mut slot.next, NONE);
         *self.by_face.entry(interest.face).or_default() += 1;
-        (place.interest, place.is_unsolicited) = (Some(interest), is_unsolicited);
+        (slot.interest, slot.is_unsolicited) = (Some(interest), is_unsolicited);
         self.waiting += 1;
         self.waiting_unsolicited += usize::from(is_unsolicited);
         let queue = &mut self.queues[read.index()];
         let last = std::mem::replace(&mut queue.last, taken);
-        match self.places.get_mut(last as usize) {
+        match self.slots.get_mut(last as usize) {
             Some(before) => before.next = taken,
             None => queue.first = taken,
         }
@@ -121,15 +121,15 @@ impl TierReads {
     pub(crate) fn pop(&mut self, read: ReadId) -> Option<Incoming> {
         let queue = &mut self.queues[read.index()];
         let taken = queue.first;
-        let place = self.places.get_mut(taken as usize)?;
-        queue.first = std::mem::replace(&mut place.next, self.free);
+        let slot = self.slots.get_mut(taken as usize)?;
+        queue.first = std::mem::replace(&mut slot.next, self.free);
         self.free = taken;
         if queue.first == NONE {
             queue.last = NONE;
         }
         self.waiting -= 1;
-        self.waiting_unsolicited -= usize::from(place.is_unsolicited);
-        let interest = place.interest.take()?;
+        self.waiting_unsolicited -= usize::from(slot.is_unsolicited);
+        let interest = slot.interest.take()?;
         if let Some(waiting) = self.by_face.get_mut(&interest.face) {
             *waiting -= 1;
             if *waiting == 0 {
@@ -141,7 +141,7 @@ impl TierReads {
 
     /// Marks as stale all that this worker wrote to the tier before `position` for these entries of the name dispatch
     /// table, which return to this worker. The table has `of` entries.
-    pub(crate) fn start_anew(&mut self, entries: &[usize], of: usize, position: u64) {
+    pub(crate) fn invalidate_before(&mut self, entries: &[usize], of: usize, position: u64) {
         self.valid_from.resize(of, 0);
         for &entry in entries {
             if let Some(valid_from) = self.valid_from.get_mut(entry) {

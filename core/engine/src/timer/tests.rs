@@ -198,8 +198,8 @@ fn a_timer_knows_its_deadline_to_a_tick() {
     let timer = Timer::new(Timestamp(7 * TICK_NS + 1), 0, 0, 255);
     let is_for = |timer: Timer, deadline| timer.is_for_mark(deadline_mark(deadline));
     assert!(is_for(timer, Timestamp(8 * TICK_NS)) && !is_for(timer, Timestamp(7 * TICK_NS)));
-    let looked_at = (0..10).fold(timer, |timer, _| timer.looked_at());
-    assert!(is_for(looked_at, Timestamp(8 * TICK_NS)) && looked_at.kind() == 255);
+    let checked = (0..10).fold(timer, |timer, _| timer.checked());
+    assert!(is_for(checked, Timestamp(8 * TICK_NS)) && checked.kind() == 255);
     assert!(!is_for(timer, Timestamp::NEVER));
 }
 

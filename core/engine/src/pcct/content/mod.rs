@@ -1,8 +1,8 @@
 //! The Content Store: cached Data, which belongs to entries of the table of names.
 //!
-//! Data is copied into a block of its own, followed by its implicit digest if that is known (`digest`). An entry, (name,
-//! hint), holds one Data: the newest. The policy chooses the victim if there are too many packets, or no memory for a
-//! new one. The store grows no faster than the system provides memory; packets never wait for that.
+//! Data is copied into a block of its own, followed by its implicit digest if that is known (`digest`). An entry,
+//! (name, hint), holds one Data: the newest. The policy chooses the victim if there are too many packets, or no memory
+//! for a new one. The store grows no faster than the system provides memory; packets never wait for that.
 //!
 //! Each method that needs the table of names gets it as an argument.
 //!
@@ -250,7 +250,7 @@ impl ContentStore {
     /// Returns whether most Data is admitted. Policies that count requests admit a few packets in a hundred, so
     /// prefetching a victim for each is not worthwhile.
     #[inline]
-    pub(crate) fn lets_most_in(&self) -> bool {
+    pub(crate) fn admits_most(&self) -> bool {
         self.admits() && !self.policy.counts()
     }
 

@@ -14,20 +14,20 @@ use namehop_wire::MAX_NAME_COMPONENTS;
 /// How long a length is indexed after an Interest requested it, and all lengths after the first use, in milliseconds.
 const INTEREST_LASTS_MS: u64 = 60_000;
 /// Places in a bucket, which is a cache line.
-const PLACES: usize = 8;
+const SLOTS: usize = 8;
 const MIN_BUCKETS: usize = 16;
 const MAX_BUCKETS: usize = 1 << 22;
 
-/// A place of a bucket: the tag of a prefix, and an entry. As a word, 0 if it is free.
+/// A slot of a bucket: the tag of a prefix, and an entry. As a word, 0 if it is free.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct IndexSlot {
     tag: u32,
     entry: u32,
 }
 
-impl Place {
+impl IndexSlot {
     fn from_word(word: u64) -> Option<Self> {
-        Some(Place { tag: (word >> 32) as u32, entry: (word as u32).checked_sub(1)? })
+        Some(IndexSlot { tag: (word >> 32) as u32, entry: (word as u32).checked_sub(1)? })
     }
 
     fn to_word(self) -> u64 {
@@ -48,12 +48,12 @@ pub(super) struct PrefixIndex {
     /// The latest of these times.
     last_wanted_until: Timestamp,
     started: bool,
-    /// The place of a full bucket that is overwritten next.
+    /// The slot of a full bucket that is overwritten next.
     cursor: usize,
 }
 
 impl PrefixIndex {
-    /// Creates an index with four places for each of `capacity_packets`, within limits.
+    /// Creates an index with four slots for each of `capacity_packets`, within limits.
     ///
     /// # Errors
     /// If the memory cannot be allocated.
@@ -99,33 +99,33 @@ impl PrefixIndex {
         self.wanted_until[depth] > now
     }
 
-    fn place_of(&self, hash: u64) -> (usize, u32) {
+    fn slot_of(&self, hash: u64) -> (usize, u32) {
         (hash as usize & (self.buckets.len() - 1), (hash >> 32) as u32)
     }
 
     /// Prefetches the bucket of a prefix.
     pub(super) fn prefetch(&self, hash: u64) {
-        self.buckets.prefetch(self.place_of(hash).0);
+        self.buckets.prefetch(self.slot_of(hash).0);
     }
 
     /// Makes `entry` the newest under the prefix with this hash.
     pub(super) fn insert(&mut self, hash: u64, entry: u32) {
         self.buckets.note_uses(1);
-        let (bucket, tag) = self.place_of(hash);
-        let places = &mut self.buckets[bucket].0;
-        let same = places.iter().position(|&word| Place::from_word(word).is_some_and(|place| place.tag == tag));
-        let place = same.or_else(|| places.iter().position(|&word| word == 0)).unwrap_or_else(|| {
-            self.cursor = (self.cursor + 1) % PLACES;
+        let (bucket, tag) = self.slot_of(hash);
+        let slots = &mut self.buckets[bucket].0;
+        let same = slots.iter().position(|&word| IndexSlot::from_word(word).is_some_and(|slot| slot.tag == tag));
+        let slot = same.or_else(|| slots.iter().position(|&word| word == 0)).unwrap_or_else(|| {
+            self.cursor = (self.cursor + 1) % SLOTS;
             self.cursor
         });
-        places[place] = Place { tag, entry }.to_word();
+        slots[slot] = IndexSlot { tag, entry }.to_word();
     }
 
     /// Returns an entry under the prefix with this hash that `is_it` accepts.
     pub(super) fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
-        let (bucket, tag) = self.place_of(hash);
-        let places = self.buckets[bucket].0.iter().filter_map(|&word| Place::from_word(word));
-        places.filter(|place| place.tag == tag).map(|place| place.entry).find(|&entry| is_it(entry))
+        let (bucket, tag) = self.slot_of(hash);
+        let slots = self.buckets[bucket].0.iter().filter_map(|&word| IndexSlot::from_word(word));
+        slots.filter(|slot| slot.tag == tag).map(|slot| slot.entry).find(|&entry| is_it(entry))
     }
 }
 

@@ -126,7 +126,7 @@ fn retain_of_many<R: Copy>(
     count: usize,
     mut keep: impl FnMut(&R) -> bool,
 ) -> usize {
-    let (mut kept, mut read, mut write) = (0, Place::FIRST, Place::FIRST);
+    let (mut kept, mut read, mut write) = (0, RecordPosition::FIRST, RecordPosition::FIRST);
     for _ in 0..count {
         let record = *read.of(inline, blocks);
         if keep(&record) {
@@ -144,27 +144,27 @@ fn retain_of_many<R: Copy>(
 
 /// The position of a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum RecordPosition {
     Inline(usize),
     Block(u32, usize),
 }
 
-impl Place {
-    const FIRST: Place = Place::Inline(0);
+impl RecordPosition {
+    const FIRST: RecordPosition = RecordPosition::Inline(0);
 
     fn of<'a, R>(self, inline: &'a mut [R; INLINE_RECORDS], blocks: &'a mut Blocks<R>) -> &'a mut R {
         match self {
-            Place::Inline(place) => &mut inline[place],
-            Place::Block(block, place) => &mut blocks[block].records[place],
+            RecordPosition::Inline(index) => &mut inline[index],
+            RecordPosition::Block(block, index) => &mut blocks[block].records[index],
         }
     }
 
-    fn next<R>(self, blocks: &Blocks<R>, first: u32) -> Place {
+    fn next<R>(self, blocks: &Blocks<R>, first: u32) -> RecordPosition {
         match self {
-            Place::Inline(place) if place + 1 < INLINE_RECORDS => Place::Inline(place + 1),
-            Place::Inline(_) => Place::Block(first, 0),
-            Place::Block(block, place) if place + 1 < BLOCK_RECORDS => Place::Block(block, place + 1),
-            Place::Block(block, _) => Place::Block(blocks[block].next, 0),
+            RecordPosition::Inline(index) if index + 1 < INLINE_RECORDS => RecordPosition::Inline(index + 1),
+            RecordPosition::Inline(_) => RecordPosition::Block(first, 0),
+            RecordPosition::Block(block, index) if index + 1 < BLOCK_RECORDS => RecordPosition::Block(block, index + 1),
+            RecordPosition::Block(block, _) => RecordPosition::Block(blocks[block].next, 0),
         }
     }
 }

@@ -6,72 +6,72 @@
 
 /// The table of names.
 pub(super) struct DigestNames {
-    /// Hash of a name, and its number of PIT slots; 0 in a free place. The number of places is a power of two.
-    places: Box<[[u64; 2]]>,
+    /// Hash of a name, and its number of PIT slots; 0 in a free slot. The number of slots is a power of two.
+    slots: Box<[[u64; 2]]>,
 }
 
-/// Returns the number of places for `capacity` PIT slots.
-fn places_for(capacity: usize) -> usize {
+/// Returns the number of slots for `capacity` PIT slots.
+fn slots_for(capacity: usize) -> usize {
     (2 * capacity.max(1)).next_power_of_two()
 }
 
 impl DigestNames {
     /// Creates a table for at most `capacity` PIT slots. Memory that is never used costs nothing.
     pub(super) fn new(capacity: usize) -> Self {
-        DigestNames { places: vec![[0; 2]; places_for(capacity)].into_boxed_slice() }
+        DigestNames { slots: vec![[0; 2]; slots_for(capacity)].into_boxed_slice() }
     }
 
     /// Returns the size in bytes of a table for `capacity` PIT slots.
     pub(super) fn bytes_for(capacity: usize) -> usize {
-        places_for(capacity) * size_of::<[u64; 2]>()
+        slots_for(capacity) * size_of::<[u64; 2]>()
     }
 
     /// Returns whether a PIT slot requests Data with this name hash by digest.
     pub(super) fn contains(&self, hash: u64) -> bool {
-        self.places[self.place_of(hash)][1] > 0
+        self.slots[self.slot_of(hash)][1] > 0
     }
 
     /// Adds a PIT slot that requests Data with this name by digest.
     pub(super) fn add(&mut self, hash: u64) {
-        let [known, count] = &mut self.places[self.place_of(hash)];
+        let [known, count] = &mut self.slots[self.slot_of(hash)];
         *known = hash;
         *count += 1;
     }
 
     /// Removes such a PIT slot.
     pub(super) fn remove(&mut self, hash: u64) {
-        let place = self.place_of(hash);
-        self.places[place][1] -= 1;
-        if self.places[place][1] == 0 {
-            self.close_gap(place);
+        let slot = self.slot_of(hash);
+        self.slots[slot][1] -= 1;
+        if self.slots[slot][1] == 0 {
+            self.close_gap(slot);
         }
     }
 
     /// Returns the number of PIT slots in the table.
     pub(super) fn len(&self) -> usize {
-        self.places.iter().map(|[_, count]| *count as usize).sum()
+        self.slots.iter().map(|[_, count]| *count as usize).sum()
     }
 
-    /// Returns the place of a hash, or the place where it would be inserted.
-    fn place_of(&self, hash: u64) -> usize {
-        let mut place = self.wrap(hash as usize);
-        while self.places[place][1] > 0 && self.places[place][0] != hash {
-            place = self.wrap(place + 1);
+    /// Returns the slot of a hash, or the slot where it would be inserted.
+    fn slot_of(&self, hash: u64) -> usize {
+        let mut slot = self.wrap(hash as usize);
+        while self.slots[slot][1] > 0 && self.slots[slot][0] != hash {
+            slot = self.wrap(slot + 1);
         }
-        place
+        slot
     }
 
-    fn wrap(&self, place: usize) -> usize {
-        place & (self.places.len() - 1)
+    fn wrap(&self, slot: usize) -> usize {
+        slot & (self.slots.len() - 1)
     }
 
-    /// Moves entries behind a place that became free, so that each is reachable from its home place without it.
+    /// Moves entries behind a slot that became free, so that each is reachable from its home slot without it.
     fn close_gap(&mut self, mut gap: usize) {
         let mut next = self.wrap(gap + 1);
-        while self.places[next][1] > 0 {
-            let home = self.places[next][0] as usize;
+        while self.slots[next][1] > 0 {
+            let home = self.slots[next][0] as usize;
             if self.wrap(next.wrapping_sub(home)) >= self.wrap(next.wrapping_sub(gap)) {
-                self.places[gap] = std::mem::take(&mut self.places[next]);
+                self.slots[gap] = std::mem::take(&mut self.slots[next]);
                 gap = next;
             }
             next = self.wrap(next + 1);

@@ -43,7 +43,7 @@ impl Pit {
 
     /// Returns whether the entry has a slot that is held by a face with few of them.
     pub(crate) fn is_held_by_few(&self, names: &NameTable, entry: u32) -> bool {
-        let is_few = |pit| !self.shares.is_much(self.shares.standing(self.holder(pit)));
+        let is_few = |pit| !self.shares.holds_much(self.shares.standing(self.holder(pit)));
         names.entry(entry).in_use() && self.slots_of(names, entry).any(is_few)
     }
 

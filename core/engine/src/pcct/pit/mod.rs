@@ -1,4 +1,5 @@
-//! The PIT: a slot for each pending Interest, with its in-records and out-records; the order in which slots are evicted.
+//! The PIT: a slot for each pending Interest, with its in-records and out-records; the order in which slots are
+//! evicted.
 //!
 //! A slot belongs to an entry of the table of names, which each method that needs it gets as an argument.
 //!
@@ -179,7 +180,8 @@ impl Pit {
         self.queue.note_deadline(position, deadline_mark);
     }
 
-    /// Opens a slot that the entry does not have yet, for an Interest from `face`. Returns `None` if there are too many.
+    /// Opens a slot that the entry does not have yet, for an Interest from `face`. Returns `None` if there are too
+    /// many.
     pub(crate) fn open(
         &mut self,
         names: &mut NameTable,

@@ -11,14 +11,14 @@
 //! A victim is the slot of a face that was removed, or else of a face that holds much within one of two groups:
 //! unsolicited remote peers, if together they hold more than all others, or else the others ([`Shares`]). A clock hand
 //! moves along the ring from old to new and skips slots of faces that hold little; after the tail it continues at the
-//! head. It examines at most [`LOOKS`] slots for one victim. If all of them are held by faces with little, the one that
-//! holds most among them loses a slot, unless the newcomer holds more; then the newcomer is refused.
+//! head. It examines at most [`MAX_EXAMINED`] slots for one victim. If all of them are held by faces with little, the
+//! one that holds most among them loses a slot, unless the newcomer holds more; then the newcomer is refused.
 //!
 //! So a face that holds less than half as much as the largest holder never loses a slot to a face that holds more than
-//! itself. It loses one to another face only where [`LOOKS`] slots in a row are held by faces that hold no more than
-//! itself. That takes very many faces. While removed faces have slots, the hand continues to the next of these, past at
-//! most [`LOOKS`] slots. If it meets none, the first victim found is evicted, and the next search starts at the slot
-//! after the last one examined.
+//! itself. It loses one to another face only where [`MAX_EXAMINED`] slots in a row are held by faces that hold no more
+//! than itself. That takes very many faces. While removed faces have slots, the hand continues to the next of these,
+//! past at most [`MAX_EXAMINED`] slots. If it meets none, the first victim found is evicted, and the next search starts
+//! at the slot after the last one examined.
 
 use std::ops::Range;
 
@@ -31,9 +31,9 @@ use crate::pcct::PitRef;
 /// Maximum number of gaps at the head that one insertion skips: twice what it adds.
 const PASS_PER_INSERTION: usize = 2;
 /// Maximum number of positions that one look-ahead examines.
-const LOOK_AHEAD: u64 = 64;
+const LOOKAHEAD_POSITIONS: u64 = 64;
 /// Maximum number of slots examined for one victim.
-const LOOKS: usize = 256;
+const MAX_EXAMINED: usize = 256;
 
 /// A slot, or a gap: two words of a cache line.
 #[derive(Debug, Clone, Copy)]
@@ -78,9 +78,9 @@ struct Search {
     /// The best victim so far, and the rank of its holder.
     found: Option<((bool, u32), PitRef)>,
     /// Whether that holder holds much and belongs to the group that has to evict.
-    is_much: bool,
-    looks: usize,
-    is_over: bool,
+    holds_much: bool,
+    examined: usize,
+    is_done: bool,
 }
 
 /// The queue of PIT slots.
@@ -245,34 +245,37 @@ impl PitQueue {
     pub(crate) fn victim(&mut self, shares: &Shares, newcomer: FaceId) -> Option<PitRef> {
         let Range { start, end } = self.sequences();
         let mut search = Search::default();
-        self.hand = self.look(self.hand.max(start)..end, shares, &mut search);
-        if !search.is_over {
-            self.hand = self.look(start..end, shares, &mut search);
+        self.hand = self.search(self.hand.max(start)..end, shares, &mut search);
+        if !search.is_done {
+            self.hand = self.search(start..end, shares, &mut search);
         }
         search
             .found
-            .filter(|(rank, _)| search.is_much || shares.rank_of_newcomer(newcomer) <= *rank)
+            .filter(|(rank, _)| search.holds_much || shares.rank_of_newcomer(newcomer) <= *rank)
             .map(|(_, slot)| slot)
     }
 
     /// Continues the search for a victim in a range of sequence numbers. Returns the number where the search for the
     /// next victim starts.
     #[inline]
-    fn look(&self, range: Range<u64>, shares: &Shares, search: &mut Search) -> u64 {
+    fn search(&self, range: Range<u64>, shares: &Shares, search: &mut Search) -> u64 {
         let mut position = self.wrap(self.head + (range.start.min(range.end) - self.head_sequence) as usize);
         for sequence in range.clone() {
             let here = self.position(position);
             if let Some(slot) = here.slot {
                 let standing = shares.standing(here.holder);
-                let (is_gone, rank) = (standing.is_gone(), shares.rank(standing));
-                let is_much = is_gone || (rank.0 && shares.is_much(standing));
-                if is_gone || (!search.is_much && (is_much || search.found.is_none_or(|(most, _)| rank > most))) {
+                let (is_removed, rank) = (standing.is_removed(), shares.rank(standing));
+                let holds_much = is_removed || (rank.0 && shares.holds_much(standing));
+                if is_removed
+                    || (!search.holds_much && (holds_much || search.found.is_none_or(|(most, _)| rank > most)))
+                {
                     search.found = Some((rank, slot));
-                    search.is_much = is_much;
+                    search.holds_much = holds_much;
                 }
-                search.looks += 1;
-                search.is_over = is_gone || (search.is_much && !shares.has_gone()) || search.looks == LOOKS;
-                if search.is_over {
+                search.examined += 1;
+                search.is_done =
+                    is_removed || (search.holds_much && !shares.has_removed()) || search.examined == MAX_EXAMINED;
+                if search.is_done {
                     return sequence + 1;
                 }
             }
@@ -323,7 +326,7 @@ impl PitQueue {
         let Range { start, end } = self.sequences();
         let from = sequence.max(self.hand).max(start);
         let mut search = Search::default();
-        let next = self.look(from..end.min(from + LOOK_AHEAD), shares, &mut search);
+        let next = self.search(from..end.min(from + LOOKAHEAD_POSITIONS), shares, &mut search);
         (search.found.map(|(_, slot)| slot), next)
     }
 }

@@ -54,7 +54,7 @@ fn in_record(arrival: &Arrival<'_>, long_token: u32) -> InRecord {
 
 /// Returns what an answer to the downstream with this record carries.
 #[inline(always)]
-fn told(record: &InRecord, tokens: &Arena<TokenBlock>) -> Downstream {
+fn downstream_of(record: &InRecord, tokens: &Arena<TokenBlock>) -> Downstream {
     if record.long_token == NONE {
         return short_downstream(record);
     }
@@ -201,7 +201,7 @@ impl Pit {
             if !is_taken(record) {
                 return true;
             }
-            taken(record, told(record, tokens));
+            taken(record, downstream_of(record, tokens));
             if record.long_token != NONE {
                 tokens.free(record.long_token);
             }

@@ -14,7 +14,7 @@ use crate::pcct::{InvariantError, agree};
 /// Number of victims after which the largest holders' counts are computed exactly.
 const VICTIMS_PER_COUNT: u32 = 256;
 /// Added to the count of a removed face, so that it ranks above all existing faces: no downstream waits for its slots.
-const GONE: u32 = 1 << 31;
+const REMOVED: u32 = 1 << 31;
 
 /// The count of one face.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,8 +35,8 @@ pub(super) struct Standing {
 impl Standing {
     /// Returns whether the face was removed.
     #[inline]
-    pub(super) fn is_gone(self) -> bool {
-        self.slots >= GONE
+    pub(super) fn is_removed(self) -> bool {
+        self.slots >= REMOVED
     }
 }
 
@@ -53,22 +53,22 @@ pub(super) struct Shares {
     /// Victims until that bound is computed exactly.
     until_count: u32,
     /// Number of PIT slots of faces that were removed.
-    gone: u32,
+    removed: u32,
 }
 
 impl Shares {
     /// Counts a PIT slot that a face opened.
     #[inline]
     pub(super) fn add(&mut self, face: FaceId) {
-        let place = face.slot();
-        if self.held.get(place).is_none_or(|held| held.face != face) {
+        let index = face.slot();
+        if self.held.get(index).is_none_or(|held| held.face != face) {
             self.start_counting(face);
         }
-        let Held { slots, is_unsolicited, .. } = &mut self.held[place];
+        let Held { slots, is_unsolicited, .. } = &mut self.held[index];
         let group = usize::from(*is_unsolicited);
         *slots += 1;
         self.all[group] += 1;
-        self.most[group] = self.most[group].max(*slots & !GONE);
+        self.most[group] = self.most[group].max(*slots & !REMOVED);
     }
 
     /// Counts down when a PIT slot of a face ends.
@@ -77,24 +77,24 @@ impl Shares {
         match self.held.get_mut(face.slot()) {
             Some(held) if held.face == face => {
                 held.slots -= 1;
-                if held.slots & GONE == 0 {
+                if held.slots & REMOVED == 0 {
                     self.all[usize::from(held.is_unsolicited)] -= 1;
                     return;
                 }
             }
             _ => {}
         }
-        self.gone -= 1;
+        self.removed -= 1;
     }
 
     /// Records that the face exists.
     pub(super) fn set_face(&mut self, face: FaceId) {
         self.start_counting(face);
         let held = &mut self.held[face.slot()];
-        if held.slots & GONE != 0 {
-            held.slots &= !GONE;
+        if held.slots & REMOVED != 0 {
+            held.slots &= !REMOVED;
             let held = *held;
-            self.gone -= held.slots;
+            self.removed -= held.slots;
             self.enter(held);
         }
     }
@@ -104,7 +104,7 @@ impl Shares {
         self.start_counting(face);
         let held = &mut self.held[face.slot()];
         let before = std::mem::replace(held, Held { is_unsolicited, ..*held });
-        if before.slots & GONE == 0 {
+        if before.slots & REMOVED == 0 {
             self.all[usize::from(before.is_unsolicited)] -= before.slots;
             self.enter(Held { is_unsolicited, ..before });
         }
@@ -117,10 +117,11 @@ impl Shares {
 
     /// Records that the face was removed.
     pub(super) fn remove_face(&mut self, face: FaceId) {
-        if let Some(held) = self.held.get_mut(face.slot()).filter(|held| held.face == face && held.slots & GONE == 0) {
-            self.gone += held.slots;
+        if let Some(held) = self.held.get_mut(face.slot()).filter(|held| held.face == face && held.slots & REMOVED == 0)
+        {
+            self.removed += held.slots;
             self.all[usize::from(held.is_unsolicited)] -= held.slots;
-            held.slots |= GONE;
+            held.slots |= REMOVED;
         }
     }
 
@@ -137,7 +138,7 @@ impl Shares {
             Some(left) => left,
             None => {
                 self.most = [0; 2];
-                for held in self.held.iter().filter(|held| held.slots & GONE == 0) {
+                for held in self.held.iter().filter(|held| held.slots & REMOVED == 0) {
                     let most = &mut self.most[usize::from(held.is_unsolicited)];
                     *most = held.slots.max(*most);
                 }
@@ -158,7 +159,7 @@ impl Shares {
     /// Returns the rank of a face that is about to open another slot.
     pub(super) fn rank_of_newcomer(&self, face: FaceId) -> (bool, u32) {
         let held = self.held.get(face.slot()).copied().filter(|held| held.face == face).unwrap_or_default();
-        self.rank(Standing { slots: held.slots & !GONE, is_unsolicited: held.is_unsolicited })
+        self.rank(Standing { slots: held.slots & !REMOVED, is_unsolicited: held.is_unsolicited })
     }
 
     /// Returns the rank in eviction; a higher rank evicts first. Unsolicited remote peers rank higher if together they
@@ -170,15 +171,15 @@ impl Shares {
 
     /// Returns whether removed faces have PIT slots.
     #[inline]
-    pub(super) fn has_gone(&self) -> bool {
-        self.gone > 0
+    pub(super) fn has_removed(&self) -> bool {
+        self.removed > 0
     }
 
     /// Returns whether the face holds at least half as many slots as its group's largest holder. If faces hold about
     /// the same, their oldest slots are evicted first; a face that holds less than half of another one's count loses
     /// nothing to it.
     #[inline]
-    pub(super) fn is_much(&self, standing: Standing) -> bool {
+    pub(super) fn holds_much(&self, standing: Standing) -> bool {
         standing.slots >= self.most[usize::from(standing.is_unsolicited)].div_ceil(2)
     }
 
@@ -186,45 +187,45 @@ impl Shares {
     pub(super) fn holds_little(&self, face: FaceId) -> bool {
         let standing = self.standing(face);
         let is_known = self.held.get(face.slot()).is_some_and(|held| held.face == face);
-        !is_known || !self.is_much(Standing { slots: standing.slots + 1, ..standing })
+        !is_known || !self.holds_much(Standing { slots: standing.slots + 1, ..standing })
     }
 
-    /// Starts counting for a face. Slots of another face in the same place count as slots of a removed face.
+    /// Starts counting for a face. Slots of another face with the same index count as slots of a removed face.
     #[cold]
     fn start_counting(&mut self, face: FaceId) {
-        let place = face.slot();
-        if self.held.len() <= place {
-            self.held.resize(place + 1, Held::default());
+        let index = face.slot();
+        if self.held.len() <= index {
+            self.held.resize(index + 1, Held::default());
         }
-        let before = self.held[place];
+        let before = self.held[index];
         if before.face != face {
-            if before.slots & GONE == 0 {
-                self.gone += before.slots;
+            if before.slots & REMOVED == 0 {
+                self.removed += before.slots;
                 self.all[usize::from(before.is_unsolicited)] -= before.slots;
             }
-            self.held[place] = Held { face, slots: 0, is_unsolicited: false };
+            self.held[index] = Held { face, slots: 0, is_unsolicited: false };
         }
     }
 
     /// Compares the counts with each other and with `found`, the holders of the existing slots.
     pub(super) fn check_invariants(&self, found: impl Iterator<Item = FaceId>) -> Result<(), InvariantError> {
         let mut slots = vec![0; self.held.len()];
-        let mut gone = 0;
+        let mut removed = 0;
         for face in found {
             match self.held.get(face.slot()).filter(|held| held.face == face) {
                 Some(held) => {
                     slots[face.slot()] += 1;
-                    gone += u32::from(held.slots & GONE != 0);
+                    removed += u32::from(held.slots & REMOVED != 0);
                 }
-                None => gone += 1,
+                None => removed += 1,
             }
         }
-        agree("PIT slots of removed faces", self.gone as usize, gone as usize)?;
+        agree("PIT slots of removed faces", self.removed as usize, removed as usize)?;
         let mut all = [0; 2];
         for (held, found) in self.held.iter().zip(slots) {
-            all[usize::from(held.is_unsolicited)] += if held.slots & GONE == 0 { found } else { 0 };
-            agree("PIT slots of a face", (held.slots & !GONE) as usize, found as usize)?;
-            if held.slots & GONE == 0 && found > self.most[usize::from(held.is_unsolicited)] {
+            all[usize::from(held.is_unsolicited)] += if held.slots & REMOVED == 0 { found } else { 0 };
+            agree("PIT slots of a face", (held.slots & !REMOVED) as usize, found as usize)?;
+            if held.slots & REMOVED == 0 && found > self.most[usize::from(held.is_unsolicited)] {
                 return Err(InvariantError::MoreThanMost { face: held.face });
             }
         }
@@ -272,7 +273,7 @@ mod tests {
         shares.check_invariants([first, first, second].into_iter()).expect("the first face holds two slots");
         shares.remove(first);
         shares.remove(first);
-        assert!(!shares.has_gone());
+        assert!(!shares.has_removed());
         shares.add(FaceId(300 + 0x2_0000));
         shares
             .check_invariants([second, FaceId(300 + 0x2_0000)].into_iter())
@@ -294,7 +295,7 @@ mod tests {
         assert_eq!((shares.all, shares.most), ([7, 0], [4, 4]));
         shares.set_unsolicited(unsolicited, true);
         shares.remove_face(unsolicited);
-        assert_eq!((shares.all, shares.gone), ([3, 0], 4));
+        assert_eq!((shares.all, shares.removed), ([3, 0], 4));
         let open = [known, known, known, unsolicited, unsolicited, unsolicited, unsolicited];
         shares.check_invariants(open.into_iter()).expect("invariants");
     }
@@ -303,14 +304,14 @@ mod tests {
     fn half_of_the_most_is_much() {
         let mut shares = Shares::default();
         (0..5).for_each(|_| shares.add(FaceId(300)));
-        let is_much = |slots| shares.is_much(Standing { slots, is_unsolicited: false });
-        assert_eq!([1, 2, 3, 5].map(is_much), [false, false, true, true]);
-        assert!(shares.standing(FaceId(300)).slots == 5 && shares.standing(FaceId(301)).is_gone());
+        let holds_much = |slots| shares.holds_much(Standing { slots, is_unsolicited: false });
+        assert_eq!([1, 2, 3, 5].map(holds_much), [false, false, true, true]);
+        assert!(shares.standing(FaceId(300)).slots == 5 && shares.standing(FaceId(301)).is_removed());
         // A removed face ranks above all, until it is set again.
         shares.remove_face(FaceId(300));
-        assert!(shares.standing(FaceId(300)).is_gone() && !shares.holds_little(FaceId(300)) && shares.has_gone());
+        assert!(shares.standing(FaceId(300)).is_removed() && !shares.holds_little(FaceId(300)) && shares.has_removed());
         shares.set_face(FaceId(300));
-        assert!(!shares.has_gone());
+        assert!(!shares.has_removed());
         shares.add(FaceId(300));
         assert_eq!(shares.standing(FaceId(300)).slots, 6);
     }

@@ -141,13 +141,13 @@ fn a_look_ahead_passes_gaps_and_changes_nothing() {
         fixture.remove(index);
     }
     // The upper bound of the largest holder has to be recomputed.
-    assert_eq!(next(&fixture, 0), (Some(slot(0)), LOOK_AHEAD));
+    assert_eq!(next(&fixture, 0), (Some(slot(0)), LOOKAHEAD_POSITIONS));
     fixture.shares.note_victim();
     assert_eq!(next(&fixture, 0), (Some(slot(0)), 1));
     assert_eq!(next(&fixture, 1), (Some(slot(3)), 4));
     // More gaps than one look-ahead examines.
-    assert_eq!(next(&fixture, 4), (None, 4 + LOOK_AHEAD));
-    assert_eq!(next(&fixture, 4 + LOOK_AHEAD), (Some(slot(104)), 105));
+    assert_eq!(next(&fixture, 4), (None, 4 + LOOKAHEAD_POSITIONS));
+    assert_eq!(next(&fixture, 4 + LOOKAHEAD_POSITIONS), (Some(slot(104)), 105));
     assert_eq!((next(&fixture, 199), next(&fixture, 200)), ((Some(slot(199)), 200), (None, 200)));
     assert_eq!(next(&fixture, 1_000), (None, 1_000));
     assert_eq!(fixture.queue.sequences(), 0..200);
@@ -188,7 +188,7 @@ proptest! {
     /// With fewer slots than are examined, every victim's holder holds at least half of what any other face holds.
     #[test]
     fn victims_are_held_by_faces_with_much(
-        capacity in 1..LOOKS / 4,
+        capacity in 1..MAX_EXAMINED / 4,
         steps in prop::collection::vec(any_step(), 1..400),
     ) {
         let mut fixture = Fixture::new(capacity);
