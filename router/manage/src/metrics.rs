@@ -16,7 +16,7 @@ use std::sync::Arc;
 use namehop_client::nfd::{LatencyStatus, PowerStatus, ReadvertiseStatus, WorkerStatus};
 use namehop_face::{Face, LinkDrop};
 
-use crate::server::EngineStatus;
+use crate::engine_status::EngineStatus;
 
 pub use gone::GoneFaces;
 pub use render::render;

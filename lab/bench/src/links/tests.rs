@@ -88,7 +88,7 @@ fn the_routers_configuration_is_one() {
         let config = Config::parse(&text, Path::new("router.toml")).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!((config.face.len(), config.route.len(), config.forwarding.always_poll), (2, 1, true), "{text}");
         assert_eq!(
-            (config.forwarding.processors.len(), config.content_store.capacity_packets.number()),
+            (config.forwarding.processors.len(), config.content_store.capacity_packets.value()),
             (2, Some(7)),
             "{text}"
         );

@@ -23,6 +23,3 @@ mod tests;
 
 pub use destination::{DaemonSettings, Destination, GatewaySettings, read_token};
 pub use signing::{IdentityError, SigningIdentity};
-
-/// Maximum number of destinations: a routing daemon and a gateway.
-pub const MAX_DESTINATIONS: usize = 2;

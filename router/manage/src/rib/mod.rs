@@ -28,7 +28,6 @@ use namehop_packet::FaceId;
 use namehop_wire::NameRef;
 use thiserror::Error;
 
-use crate::readvertise::MAX_DESTINATIONS;
 use remote::RemoteRoutes;
 pub use remote::RouteLimits;
 use routes::RouteLists;
@@ -68,6 +67,9 @@ pub enum Registration {
     /// The route existed and was replaced.
     Updated,
 }
+
+/// Maximum number of destinations of readvertising: a routing daemon and a gateway.
+pub const MAX_DESTINATIONS: usize = 2;
 
 /// Costs with which a name is readvertised, indexed by destination; `None` = not readvertised.
 pub type ReadvertisedCosts = [Option<u64>; MAX_DESTINATIONS];

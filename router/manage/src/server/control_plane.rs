@@ -5,13 +5,11 @@
 
 use std::future::Future;
 use std::num::NonZeroU32;
-use std::ops::AddAssign;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use namehop_client::nfd::{DispatchEntry, LatencyStatus, PowerStatus, WorkerStatus};
-use namehop_engine::counters::EngineCounters;
-use namehop_engine::engine::{CsChange, CsInfo, TableSizes};
+use namehop_engine::engine::{CsChange, CsInfo};
 use namehop_engine::fib::{FibWriter, NextHop};
 use namehop_engine::strategy::{StrategyInstance, StrategyRegistry};
 use namehop_engine::trace::TraceRequest;
@@ -22,31 +20,8 @@ use namehop_face::socket::CreateError;
 use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
 
+use crate::engine_status::EngineStatus;
 use crate::rib::Route;
-
-/// Counters and table sizes of the forwarding engine at one moment, of all workers together.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct EngineStatus {
-    /// Packets and drops since the start.
-    pub counters: EngineCounters,
-    /// Entries in the tables.
-    pub sizes: TableSizes,
-    /// The Content Store.
-    pub cs: CsInfo,
-    /// Packet buffers in use.
-    pub buffers_in_use: usize,
-}
-
-impl AddAssign for EngineStatus {
-    /// Adds the numbers of another worker. All workers share the packet buffers.
-    fn add_assign(&mut self, other: EngineStatus) {
-        let EngineStatus { counters, sizes, cs, buffers_in_use } = other;
-        self.counters += counters;
-        self.sizes += sizes;
-        self.cs += cs;
-        self.buffers_in_use = self.buffers_in_use.max(buffers_in_use);
-    }
-}
 
 /// Why names were not moved to another worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

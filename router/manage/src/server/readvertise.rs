@@ -12,7 +12,8 @@ use namehop_wire::NameRef;
 use namehop_wire::lp::LpPacket;
 
 use super::{ControlPlane, Management};
-use crate::readvertise::{Destination, MAX_DESTINATIONS, read_token};
+use crate::readvertise::{Destination, read_token};
+use crate::rib::MAX_DESTINATIONS;
 use crate::rib::{Cursor, ReadvertisedCosts, RoutesView};
 
 /// Names visited between two pauses while all routes are searched.
