@@ -40,7 +40,7 @@ list() {
         done
         ;;
     solutions)
-        for test in "$here"/p4/compile/programs/tutorials/*.stf; do
+        for test in "$here"/p4/runtime/programs/tutorials/*.stf; do
             name=$(basename "$test" .stf)
             printf '%s\t%s\n' "$folder/exercises/$name/solution/$name.p4" "$test"
         done

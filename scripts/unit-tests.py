@@ -23,12 +23,13 @@ DOCUMENTATION = "examples in the documentation"
 # The longest executables, which start first. The others take seconds.
 LONGEST = [
     DOCUMENTATION,
-    "namehop-p4 lib",
+    "namehop-p4-runtime lib",
     "namehop-bench lib",
     "namehop-fuzz-checks deterministic",
     "namehop-traffic lib",
     "namehop-lab command",
     "namehop-p4 run",
+    "namehop-switch lib",
     "namehop-face socket_reachability",
 ]
 COUNTS = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed", re.MULTILINE)

@@ -26,7 +26,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("programs")
     made = [folder / f"{name}.so" for name in ("l2", "ipv4")]
     for file in made:
-        subprocess.run([P4, "compile", ROOT / f"p4/compile/programs/{file.stem}.p4", "-o", file], check=True)
+        subprocess.run([P4, "compile", ROOT / f"p4/runtime/programs/{file.stem}.p4", "-o", file], check=True)
     return made
 
 

@@ -16,7 +16,7 @@ from test_p4_runtime import FRAME, OTHER, STATION, Switch, Wire, refusal, reply,
 
 pytestmark = needs_root
 
-EVERYTHING = (ROOT / "p4/compile/programs/everything.p4").read_text()
+EVERYTHING = (ROOT / "p4/runtime/programs/everything.p4").read_text()
 INSERT, MODIFY, DELETE = p4.Update.INSERT, p4.Update.MODIFY, p4.Update.DELETE
 CONTINUE, ROLLBACK, ATOMIC = p4.WriteRequest.CONTINUE_ON_ERROR, p4.WriteRequest.ROLLBACK_ON_ERROR, p4.WriteRequest.DATAPLANE_ATOMIC
 KIND = b"\x88\xb5"

@@ -14,7 +14,7 @@ from test_p4_runtime import Switch, Wire, refusal
 
 pytestmark = needs_root
 
-EVERYTHING = (ROOT / "p4/compile/programs/everything.p4").read_text()
+EVERYTHING = (ROOT / "p4/runtime/programs/everything.p4").read_text()
 # EtherType of all test frames. The program treats them as IPv4 if the value set contains it.
 KIND = 0x88B5
 HEADER = bytes.fromhex("020000000001" "020000000077" "88b5")

@@ -16,7 +16,7 @@ from test_capture import Capture
 
 pytestmark = needs_root
 
-IPV4 = ROOT / "p4/compile/programs/ipv4.p4"
+IPV4 = ROOT / "p4/runtime/programs/ipv4.p4"
 HOSTS = ["192.0.2.1", "198.51.100.1"]
 GATEWAYS = ["192.0.2.254", "198.51.100.254"]
 # Source addresses that ipv4.p4 writes into frames that leave by ports 0 and 1.

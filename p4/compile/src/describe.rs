@@ -3,25 +3,24 @@
 use std::collections::BTreeSet;
 
 use base64ct::{Base64, Encoding as _};
+use namehop_p4_lang::interpret::Switch;
+use namehop_p4_lang::tree::{Program, Table, TableAction};
 use namehop_p4runtime::Message as _;
 
-use crate::control::description::{
+use crate::description::Identity;
+use crate::description::{
     ActionDescription, CounterDescription, Description, DigestDescription, MeterDescription, ProfileDescription,
     RegisterDescription, TableDescription, ValueSetDescription,
 };
-use crate::control::entry;
-use crate::control::rows::{Identity, identity};
-use crate::interpret::Switch;
 use crate::ir::{self, Id, Shape};
 use crate::lower;
 use crate::p4info::{self, P4InfoError};
-use crate::tree::{Program, Table, TableAction};
 
 /// Constant entries of a table that has other entries too.
 fn const_entries(switch: &Switch<'_>, shape: &ir::Table, tree: &Table) -> BTreeSet<Identity> {
     let state = lower::initial(switch, shape).filter(|_| !tree.entries_are_const && shape.members_of.is_none());
     let all = state.into_iter().flat_map(|state| tree.entries.iter().zip(&state.entries));
-    all.filter(|(written, _)| written.is_const).map(|(_, entry)| identity(&entry::packed(shape, entry))).collect()
+    all.filter(|(written, _)| written.is_const).map(|(_, entry)| lower::pack(shape, entry).identity()).collect()
 }
 
 /// Describes a program.

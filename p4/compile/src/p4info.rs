@@ -3,6 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use namehop_p4_lang::interpret::Switch;
+use namehop_p4_lang::syntax::StructKind;
+use namehop_p4_lang::tree::{self, Class, Expr, ExprKind, Instance, Program};
 use namehop_p4runtime::info::action::Param;
 use namehop_p4runtime::info::action_ref::Scope;
 use namehop_p4runtime::info::controller_packet_metadata::Metadata;
@@ -19,11 +22,8 @@ use namehop_p4runtime::info::{
 };
 use thiserror::Error;
 
-use crate::control::description::Description;
-use crate::interpret::Switch;
+use crate::description::Description;
 use crate::ir::{self, Shape};
-use crate::syntax::ast::StructKind;
-use crate::tree::{self, Class, Expr, ExprKind, Instance, Program};
 
 /// Width of the part of an id that comes from `@id` or from the name, in bits.
 const ID_BITS: u32 = 24;

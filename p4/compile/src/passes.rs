@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
+use namehop_p4_lang::source::Span;
+use namehop_p4_lang::tree;
+use namehop_p4_lang::types::Types;
+
 use crate::ir::{self, Fused, Program};
 use crate::lower::{self, Refusal};
 use crate::optimise::{fold, forward, fuse, hashes, in_place, live, paths, split, unused};
-use crate::source::Span;
-use crate::tree;
-use crate::types::Types;
 
 /// A pass.
 pub struct Pass {
@@ -63,6 +64,7 @@ pub const PASSES: &[Pass] = &[
 
 /// The result of the passes.
 pub struct Middle {
+    /// The program of six parts.
     pub program: Program,
     /// The program as one part, if packets pass it without copies or repetition.
     pub fused: Option<Fused>,
@@ -71,7 +73,9 @@ pub struct Middle {
 /// The program after a pass, in the form on which the pass works.
 #[derive(Clone, Copy)]
 pub enum After<'a> {
+    /// The program of six parts.
     Parts(&'a Program),
+    /// The program of one part.
     Fused(&'a Fused),
     /// The pass did not run, because there is no program of one part.
     Skipped,

@@ -1,7 +1,8 @@
 //! How a worker chose its batch size, compared with the batch model's prediction.
 
-use crate::batch_model::{Processing, cheapest};
 use serde::Serialize;
+
+use crate::batch_model::{Processing, cheapest};
 
 /// Measured cost of a packet for one batch size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

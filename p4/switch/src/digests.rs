@@ -4,9 +4,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_queue::ArrayQueue;
+use namehop_p4_compile::description::MAX_DIGEST_BYTES;
 
-/// Maximum size of a digest, in bytes.
-pub const MOST_BYTES: u16 = 248;
 /// Maximum number of waiting digests; further ones are dropped and counted.
 const MOST_WAITING: usize = 4096;
 
@@ -16,7 +15,7 @@ pub struct Digest {
     /// Index in the program's list of digest types.
     pub number: u32,
     length: u16,
-    bytes: [u8; MOST_BYTES as usize],
+    bytes: [u8; MAX_DIGEST_BYTES as usize],
 }
 
 impl Digest {
@@ -40,7 +39,7 @@ impl Digests {
 
     /// Adds a digest, or drops it if the queue is full. Called by workers: takes no lock and allocates no memory.
     pub(crate) fn put(&self, number: u32, bytes: &[u8]) {
-        let mut digest = Digest { number, length: bytes.len() as u16, bytes: [0; MOST_BYTES as usize] };
+        let mut digest = Digest { number, length: bytes.len() as u16, bytes: [0; MAX_DIGEST_BYTES as usize] };
         let fits = digest.bytes.get_mut(..bytes.len()).map(|to| to.copy_from_slice(bytes)).is_some();
         if !fits || self.waiting.push(digest).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -65,7 +64,7 @@ impl Digests {
 
 #[cfg(test)]
 mod tests {
-    use super::{Digests, MOST_BYTES, MOST_WAITING};
+    use super::{Digests, MAX_DIGEST_BYTES, MOST_WAITING};
 
     #[test]
     fn what_is_too_much_is_counted() {
@@ -73,7 +72,7 @@ mod tests {
         for number in 0..MOST_WAITING as u32 + 3 {
             digests.put(number, &number.to_be_bytes());
         }
-        digests.put(1, &[0; MOST_BYTES as usize + 1]);
+        digests.put(1, &[0; MAX_DIGEST_BYTES as usize + 1]);
         assert_eq!(digests.dropped(), 4);
         for number in 0..MOST_WAITING as u32 {
             let digest = digests.take().expect("a digest is queued");

@@ -1,4 +1,4 @@
-//! The C functions of a loadable program, as in `p4/compile/runtime/host.h`; the two files must change together.
+//! The C functions of a loadable program, as in `p4/runtime/c/host.h`; the two files must change together.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::NonNull;

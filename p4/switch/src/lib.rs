@@ -9,7 +9,7 @@
 //! Only [`program`] and [`cells`] contain `unsafe` code: they call C.
 //!
 //! ```
-//! use namehop_switch::batch_model::{Processing, cheapest};
+//! use crate::batch_model::{Processing, cheapest};
 //!
 //! // Large batches hide the latency of memory.
 //! let processing = Processing { necessary: 100.0, fetch: 300.0, others: 4.0, ..Processing::default() };
@@ -21,11 +21,17 @@
 pub mod batch_model;
 mod batches;
 pub mod cells;
+mod control;
 pub mod controller;
 pub mod digests;
 mod ffi;
 pub mod ports;
 pub mod program;
+mod service;
+#[cfg(feature = "testing")]
+pub mod testing;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use std::io;
@@ -35,6 +41,7 @@ use std::thread::{self, JoinHandle};
 
 use crossbeam_queue::ArrayQueue;
 use namehop_dpdk::memif::MemifService;
+
 pub use namehop_dpdk::memif::prepare_socket;
 use namehop_face::wake::Waker;
 use namehop_packet::BufferPool;
@@ -42,9 +49,12 @@ use serde::Serialize;
 
 pub use batches::{BatchReport, Measured};
 use cells::Standstill;
+pub use control::cells::MeterRates;
+pub use control::server;
 use controller::Controller;
 use ports::{Opener, Port, PortSpec};
 use program::{Engine, Program};
+pub use service::Running;
 use worker::{HANDED_OVER, HandOver, PortCounters, Worker, WorkerCounters, WorkerPort};
 
 /// Maximum number of workers of a switch.

@@ -83,11 +83,11 @@ pub const TARGETS: &[Target] = &[
     // Each input creates a tier with all its buffers.
     target("cs_disk_file", namehop_disk::testing::check_file, 10),
     // Each input is a program with its test, run in a thread with a deep stack.
-    target("p4_program", namehop_p4::testing::program, 40),
+    target("p4_program", namehop_p4_compile::testing::program, 40),
     // Each input is undone in a running program.
-    target("p4_control", namehop_p4::testing::control, 40),
-    target("p4runtime_messages", namehop_p4::testing::messages, 40),
-    target("p4runtime_port", namehop_p4::testing::port, 100),
+    target("p4_control", namehop_switch::testing::control, 40),
+    target("p4runtime_messages", namehop_switch::testing::messages, 40),
+    target("p4runtime_port", namehop_switch::testing::port, 100),
 ];
 
 /// Runs the check of one target.

@@ -1,6 +1,9 @@
 //! Generates C expressions. Integers of up to 64 bits are computed in words and truncated to their width; wider ones
 //! are computed by functions.
 
+use namehop_p4_lang::syntax::StructKind;
+use namehop_p4_lang::types::{Ty, Type, Types};
+use namehop_p4_lang::value::{self, Value};
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
@@ -8,9 +11,6 @@ use super::Emitter;
 use super::burst::Order;
 use super::types::{Declarations, Form, form, words};
 use crate::ir::{Expr, Kind, Place, Step};
-use crate::syntax::ast::StructKind;
-use crate::types::{Ty, Type, Types};
-use crate::value::{self, Value};
 
 /// The width and sign of integers and similar forms.
 pub(super) fn width_of(form: Form) -> (u32, bool) {

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use namehop_p4_lang::syntax::StructKind;
+use namehop_p4_lang::types::Ty;
+
 use super::Emitter;
 use super::types::Declarations;
 use crate::ir::Var;
-use crate::syntax::ast::StructKind;
-use crate::types::Ty;
 
 impl Emitter<'_> {
     /// A field of the standard metadata in C, if the program has it.

@@ -1,9 +1,9 @@
 //! Commands for a compiled program, in the form that the player reads.
 
-use crate::interpret::table::RuntimeEntry;
-use crate::ir;
-use crate::lower;
-use crate::value::{self, Value};
+use namehop_p4_lang::interpret::table::RuntimeEntry;
+use namehop_p4_lang::value::{self, Value};
+
+use crate::{ir, lower};
 
 /// Bytes in hexadecimal digits.
 pub fn hexadecimal(bytes: &[u8]) -> String {
@@ -22,11 +22,13 @@ fn words(words: &[u64]) -> String {
     hexadecimal(&words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>())
 }
 
+/// Returns the command that sets the default action of a table.
 pub fn default(number: ir::TableId, table: &ir::Table, action: usize, values: &[Value]) -> String {
     let data = lower::pack_values(table, action, ir::Cells::NONE, values);
     format!("default {number} {action} {}", hexadecimal(&data))
 }
 
+/// Returns the command that adds an entry to a table.
 pub fn add(number: ir::TableId, table: &ir::Table, entry: &RuntimeEntry) -> String {
     let packed = lower::pack(table, entry);
     format!(
@@ -42,7 +44,7 @@ pub fn add(number: ir::TableId, table: &ir::Table, entry: &RuntimeEntry) -> Stri
 }
 
 /// A cell of a register, in its memory form; `None` if its type has parts.
-pub fn cell(types: &crate::types::Types, ty: crate::types::Ty, value: &Value) -> Option<String> {
+pub fn cell(types: &namehop_p4_lang::types::Types, ty: namehop_p4_lang::types::Ty, value: &Value) -> Option<String> {
     use super::types::{Form, form};
     let bytes = match form(types, ty) {
         Form::Bool => 1,

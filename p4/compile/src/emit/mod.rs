@@ -18,10 +18,11 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
 use std::mem;
 
-use crate::interpret::Switch;
+use namehop_p4_lang::interpret::Switch;
+use namehop_p4_lang::types::Types;
+
 use crate::ir::{self, CounterId, Fused, Id, IndexVec, MeterId, RegisterId, Request, Statement, TableId, Var};
 use crate::optimise::visit;
-use crate::types::Types;
 use burst::Order;
 use quote::{Comment, Literal};
 use types::{Declarations, identifier};
@@ -55,7 +56,9 @@ impl Default for Options {
 
 /// The generated C code.
 pub struct Emitted {
+    /// The code.
     pub text: String,
+    /// What the user should know about the program, one sentence each.
     pub notes: Vec<String>,
     /// True if it needs the encryption library.
     pub encrypts: bool,

@@ -1,11 +1,12 @@
 //! Generates operators in C.
 
+use namehop_p4_lang::syntax::{Binary, Unary};
+use namehop_p4_lang::types::Ty;
+
 use super::Emitter;
 use super::expression::{cut, fit, mask, width_of};
 use super::types::Form;
 use crate::ir::Expr;
-use crate::syntax::ast::{Binary, Unary};
-use crate::types::Ty;
 
 impl Emitter<'_> {
     pub(super) fn unary(&mut self, operator: Unary, inner: &Expr, ty: Ty) -> String {

@@ -10,6 +10,7 @@ use std::fmt;
 pub struct Comment(String);
 
 impl Comment {
+    /// Makes a comment that shows `text`.
     pub fn of(text: &str) -> Self {
         let is_kept = |c: char| c.is_ascii_alphanumeric() || " _.,:;$@#&|^!=<>()[]{}+-".contains(c);
         Comment(text.chars().map(|c| if is_kept(c) { c } else { '_' }).collect())
@@ -29,6 +30,7 @@ impl fmt::Display for Comment {
 pub struct Literal(String);
 
 impl Literal {
+    /// Makes a literal with the bytes of `text`.
     pub fn of(text: &str) -> Self {
         Literal(text.bytes().fold(String::new(), |mut quoted, byte| {
             match byte {

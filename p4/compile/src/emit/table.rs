@@ -3,11 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
+use namehop_p4_lang::interpret::Switch;
+use namehop_p4_lang::interpret::table::RuntimeEntry;
+
 use super::quote::{Comment, Literal};
 use super::types::Form;
 use super::{Emitter, lines};
-use crate::interpret::Switch;
-use crate::interpret::table::RuntimeEntry;
 use crate::ir::{self, Expr, Kind, Match, TableId, TableKind};
 use crate::lower;
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
-use crate::syntax::ast::StructKind;
-use crate::types::{Ty, Type, Types};
+use namehop_p4_lang::syntax::StructKind;
+use namehop_p4_lang::types::{Ty, Type, Types};
 
 /// How values of a type are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -40,9 +40,9 @@ mod walk;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::syntax::ast::{Binary, Unary};
-use crate::types::Ty;
-use crate::value::Value;
+use namehop_p4_lang::syntax::{Binary, Unary};
+use namehop_p4_lang::types::Ty;
+use namehop_p4_lang::value::Value;
 
 pub use id::{
     CounterId, DigestId, Id, IndexVec, Label, MachineId, MeterId, ProfileId, RegisterId, StateId, TableId, ValueSetId,

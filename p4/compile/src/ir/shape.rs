@@ -1,23 +1,29 @@
 //! Structure of values that the control plane accesses: digests, and cells of registers.
 
+use namehop_p4_lang::syntax::StructKind;
+use namehop_p4_lang::types::{Ty, Type, Types};
 use serde::{Deserialize, Serialize};
-
-use crate::syntax::ast::StructKind;
-use crate::types::{Ty, Type, Types};
 
 /// An integer, or a struct of integers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Shape {
+    /// A truth value.
     Bool,
     /// An integer; also enums and errors.
     Bits {
+        /// Width in bits.
         width: u32,
+        /// True for a signed integer.
         signed: bool,
     },
+    /// A struct.
     Struct {
+        /// The name of its type.
         name: String,
+        /// Names and shapes of its fields.
         members: Vec<(String, Shape)>,
     },
+    /// A tuple; its parts are numbered from 0.
     Tuple(Vec<Shape>),
 }
 
@@ -26,10 +32,13 @@ pub enum Shape {
 pub struct Leaf {
     /// Name such as `struct.member`; empty for a scalar value.
     pub name: String,
+    /// Width in bits.
     pub width: u32,
+    /// True for a signed integer.
     pub signed: bool,
     /// Offset and size in memory, in bytes.
     pub offset: usize,
+    /// Size in memory, in bytes.
     pub size: usize,
 }
 

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use namehop_p4_lang::interpret::show as show_value;
+use namehop_p4_lang::syntax::{Binary, Unary};
+use namehop_p4_lang::types::Types;
+
 use super::{EmitField, Expr, Id, IndexVec, Kind, Place, Program, RegisterId, Statement, Step, Var, Variable};
-use crate::interpret::show as show_value;
-use crate::syntax::ast::{Binary, Unary};
-use crate::types::Types;
 
 struct Shown<'a> {
     program: &'a Program,

@@ -9,39 +9,54 @@ use super::{CounterId, MeterId, ProfileId, TableId};
 /// How a key is matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Match {
+    /// The whole value.
     Exact,
+    /// The first bits of the value: the longest prefix wins.
     Lpm,
+    /// Bits chosen by a mask: the highest priority wins.
     Ternary,
+    /// All values between two bounds: the highest priority wins.
     Range,
     /// Not compared; chooses the member of a group.
     Selector,
 }
 
+/// A key of a table, or a field of a value set.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Key {
+    /// The control plane's name.
     pub name: Arc<str>,
+    /// How it is matched.
     pub kind: Match,
+    /// Width in bits.
     pub width: u32,
+    /// True for a signed integer.
     pub signed: bool,
 }
 
+/// An action of a table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Action {
+    /// The name of the function.
     pub name: Arc<str>,
     /// Widths of its arguments in an entry.
     pub arguments: Vec<u32>,
 }
 
+/// A table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Table {
     /// The control plane's name.
     pub path: String,
     /// The instance of its control, and the index in it.
     pub owner: (usize, usize),
+    /// Its keys, in the order of the program.
     pub keys: Vec<Key>,
+    /// Its actions, in the order of the program.
     pub actions: Vec<Action>,
     /// Maximum number of entries.
     pub size: u64,
+    /// What each of its entries counts and meters.
     pub cells: Cells,
     /// Index of the action profile or selector that its entries take their actions from.
     pub profile: Option<ProfileId>,
@@ -56,7 +71,9 @@ pub struct Table {
 /// action data of the entry.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Cells {
+    /// The counter of its entries.
     pub counter: Option<CounterId>,
+    /// The meter of its entries.
     pub meter: Option<MeterId>,
     /// Entries can have an idle timeout, which is detected by the counter.
     pub timeout: bool,
@@ -68,6 +85,7 @@ impl Cells {
     /// The number for no cell, which default actions have.
     pub const NONE: u32 = u32::MAX;
 
+    /// True if entries have cells.
     pub fn are_there(self) -> bool {
         self.counter.is_some() || self.meter.is_some()
     }
@@ -150,6 +168,7 @@ impl Table {
         (0..self.actions.len()).map(|action| self.bits_of(action)).max().unwrap_or(0)
     }
 
+    /// Chooses the data structure that suits the keys.
     pub fn kind(&self) -> TableKind {
         let count = |kind: Match| self.keys.iter().filter(|key| key.kind == kind).count();
         let (prefixes, exact, bits) = (count(Match::Lpm), count(Match::Exact), self.key_bits());

@@ -1,8 +1,9 @@
 //! Constructors and traversals of expressions and statements.
 
+use namehop_p4_lang::types::Ty;
+use namehop_p4_lang::value::Value;
+
 use super::{Expr, Kind, Place, Statement, Step, Var};
-use crate::types::Ty;
-use crate::value::Value;
 
 impl Expr {
     pub fn read(place: Place) -> Self {

@@ -1,14 +1,15 @@
 //! Inlines calls: arguments are copied in before the call and copied out after it, even if the callee ends with `exit`
 //! or an error.
 
+use namehop_p4_lang::syntax::{Direction, StructKind};
+use namehop_p4_lang::tree::{self, Argument, Call, Class, ExprKind, Function, InstanceRef, has_effects};
+use namehop_p4_lang::types::{Ty, Type, Types};
+use namehop_p4_lang::value::Value;
+
 use super::place::Target;
 use super::scope::Scope;
 use super::{Lower, Lowerer, MAX_DEPTH, NO_PLACE};
 use crate::ir::{Expr, Kind, Label, Place, Statement, Step, Var};
-use crate::syntax::ast::{Direction, StructKind};
-use crate::tree::{self, Argument, Call, Class, ExprKind, Function, InstanceRef, has_effects};
-use crate::types::{Ty, Type, Types};
-use crate::value::Value;
 
 /// An argument: where its value is, and where it is copied out to.
 pub(super) struct Passed {

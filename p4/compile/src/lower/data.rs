@@ -1,12 +1,13 @@
 //! Reading from packets, and writing to packets and data lists.
 
+use namehop_p4_lang::syntax::{Binary, StructKind};
+use namehop_p4_lang::tree::Argument;
+use namehop_p4_lang::types::{Ty, Type, Types};
+use namehop_p4_lang::value::Value;
+
 use super::place::Target;
 use super::{Lower, Lowerer};
 use crate::ir::{Expr, Kind, Place, Sink, Statement, Step};
-use crate::syntax::ast::{Binary, StructKind};
-use crate::tree::Argument;
-use crate::types::{Ty, Type, Types};
-use crate::value::Value;
 
 impl<'p> Lowerer<'p> {
     fn word_binary(&self, operator: Binary, left: Expr, right: Expr) -> Expr {

@@ -1,14 +1,14 @@
 //! Expressions: side effects become statements before the expression, and values that these may change are saved first.
 
+use namehop_p4_lang::syntax::{Binary, StructKind};
+use namehop_p4_lang::tree::{self, ExprKind, has_effects};
+use namehop_p4_lang::types::{Ty, Type, Types};
+use namehop_p4_lang::value::Value;
 use num_bigint::BigInt;
 use num_traits::Signed;
 
 use super::{Lower, Lowerer};
 use crate::ir::{Expr, Kind, Place, Statement, Step};
-use crate::syntax::ast::{Binary, StructKind};
-use crate::tree::{self, ExprKind, has_effects};
-use crate::types::{Ty, Type, Types};
-use crate::value::Value;
 
 impl<'p> Lowerer<'p> {
     pub(super) fn expression(&mut self, expr: &'p tree::Expr) -> Lower<Expr> {

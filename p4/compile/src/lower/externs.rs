@@ -1,15 +1,15 @@
 //! The externs of core.p4 and v1model.p4.
 
-use super::{Lower, Lowerer};
-use namehop_switch::digests::MOST_BYTES as MAX_DIGEST_BYTES;
+use namehop_p4_lang::interpret::Object;
+use namehop_p4_lang::prelude;
+use namehop_p4_lang::syntax::{Binary, Direction};
+use namehop_p4_lang::tree::{self, Argument};
+use namehop_p4_lang::types::{Ty, Types};
+use namehop_p4_lang::value::Value;
 
-use crate::interpret::Object;
+use super::{Lower, Lowerer};
+use crate::description::MAX_DIGEST_BYTES;
 use crate::ir::{self, Expr, Kind, Place, Request, Shape, Sink, Statement, Step};
-use crate::prelude;
-use crate::syntax::ast::{Binary, Direction};
-use crate::tree::{self, Argument};
-use crate::types::{Ty, Types};
-use crate::value::Value;
 
 /// The egress port that drops packets.
 const DROP_PORT: u64 = 511;

@@ -17,17 +17,19 @@ mod table;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::interpret::Switch;
+use namehop_p4_lang::interpret::Switch;
+use namehop_p4_lang::source::Span;
+use namehop_p4_lang::tree::{Class, Program};
+use namehop_p4_lang::types::{Ty, Types};
+use namehop_p4_lang::value::Value;
+
 use crate::ir::{
     self, CounterId, DigestId, Expr, Id, IndexVec, Kind, Label, MeterId, Place, ProfileId, RegisterId, Statement,
     TableId, ValueSetId, Var,
 };
-use crate::source::Span;
-use crate::tree::{Class, Program};
-use crate::types::{Ty, Types};
-use crate::value::Value;
 use scope::Scope;
-pub use table::{Packed, initial, pack, pack_member, pack_values};
+
+pub use table::{Packed, identity, initial, pack, pack_member, pack_values};
 
 /// Maximum number of statements of a program with all calls inlined.
 const MAX_STATEMENTS: usize = 400_000;

@@ -1,11 +1,12 @@
 //! Parsers: the states become a machine.
 
+use namehop_p4_lang::syntax::Binary;
+use namehop_p4_lang::tree::{self, Class, ExprKind, Next, Parser, Transition, has_effects};
+use namehop_p4_lang::types::Types;
+
 use super::table::MAX_RANGE;
 use super::{Lower, Lowerer};
 use crate::ir::{self, Expr, Id, IndexVec, Kind, MachineId, State, StateId, Statement};
-use crate::syntax::ast::Binary;
-use crate::tree::{self, Class, ExprKind, Next, Parser, Transition, has_effects};
-use crate::types::Types;
 
 impl<'p> Lowerer<'p> {
     pub(super) fn machine(&mut self, parser: &'p Parser) -> Lower<()> {

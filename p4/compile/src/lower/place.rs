@@ -1,11 +1,12 @@
 //! Places: where values are read and written.
 
+use namehop_p4_lang::syntax::{Binary, StructKind};
+use namehop_p4_lang::tree::{self, ExprKind, Variable};
+use namehop_p4_lang::types::{Ty, Type, Types};
+use namehop_p4_lang::value::Value;
+
 use super::{Lower, Lowerer};
 use crate::ir::{Expr, Kind, Place, Statement, Step};
-use crate::syntax::ast::{Binary, StructKind};
-use crate::tree::{self, ExprKind, Variable};
-use crate::types::{Ty, Type, Types};
-use crate::value::Value;
 
 /// A place that is written to, or some bits of it.
 #[derive(Clone, Debug)]

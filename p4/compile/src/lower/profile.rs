@@ -4,12 +4,13 @@
 //! accessed like an indexed one. In a table with a selector, an entry may stand for a group instead of an action. A
 //! second table then holds the members of groups. Its keys are the group and one of its slots, which a hash chooses.
 
+use namehop_p4_lang::interpret::{Object, Profile};
+use namehop_p4_lang::syntax::Binary;
+use namehop_p4_lang::tree::Table;
+use namehop_p4_lang::types::Types;
+
 use super::{Lower, Lowerer};
-use crate::interpret::{Object, Profile};
 use crate::ir::{self, Apply, Cells, Expr, Id, IndexVec, Kind, Place, Sink, Statement, TableId, Var};
-use crate::syntax::ast::Binary;
-use crate::tree::Table;
-use crate::types::Types;
 
 /// Maximum number of entries of a table with cells.
 const MOST_CELLS: u64 = 1 << 24;

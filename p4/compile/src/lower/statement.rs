@@ -1,11 +1,12 @@
 //! Statements.
 
+use namehop_p4_lang::syntax::Binary;
+use namehop_p4_lang::tree::{self, Statement as Tree, has_effects};
+use namehop_p4_lang::types::{Type, Types};
+use namehop_p4_lang::value::Value;
+
 use super::{Lower, Lowerer};
 use crate::ir::{Expr, Kind, Label, Place, Statement, Step};
-use crate::syntax::ast::Binary;
-use crate::tree::{self, Statement as Tree, has_effects};
-use crate::types::{Type, Types};
-use crate::value::Value;
 
 impl<'p> Lowerer<'p> {
     pub(super) fn statements(&mut self, list: &'p [Tree]) -> Lower<()> {

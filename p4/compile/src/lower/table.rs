@@ -1,15 +1,16 @@
 //! Tables: lookups and actions. Keys and action data of entries are packed into one number each.
 
+use namehop_p4_lang::interpret::table::{Match, RuntimeEntry, TableState};
+use namehop_p4_lang::tree::{self, Call, Class, Table, Target, has_effects};
+use namehop_p4_lang::types::{Ty, Type, Types};
+use namehop_p4_lang::value::{self, Value};
 use num_bigint::BigInt;
 use num_traits::Signed;
 
 use super::call::Passed;
 use super::{Lower, Lowerer};
-use crate::interpret::table::{Match, RuntimeEntry, TableState};
+use crate::description::Identity;
 use crate::ir::{self, Apply, Expr, Kind, Statement, TableId};
-use crate::tree::{self, Call, Class, Table, Target, has_effects};
-use crate::types::{Ty, Type, Types};
-use crate::value::{self, Value};
 
 /// The widest range, in bits.
 pub(super) const MAX_RANGE: u32 = 64;
@@ -161,18 +162,38 @@ impl<'p> Lowerer<'p> {
 /// An entry in the form of compiled programs.
 #[derive(Clone, Debug)]
 pub struct Packed {
+    /// Index of the action in the table's list.
     pub action: usize,
     /// All keys and their masks, packed in the order of `ir::Table::packed`, the first one in the highest bits; the
     /// lowest word first.
     pub key: Vec<u64>,
+    /// The masks of all keys, as many words as `key`.
     pub mask: Vec<u64>,
     /// The first and last value of each range, in the order of such keys.
     pub ranges: Vec<u64>,
+    /// The larger one wins; 0 in tables without priorities.
     pub priority: i64,
     /// The sum of the lengths of all prefixes.
     pub prefix: u32,
     /// The action data in network byte order, from the first bit on.
     pub data: Vec<u8>,
+}
+
+impl Packed {
+    /// The identity of the entry within its table.
+    pub fn identity(&self) -> Identity {
+        identity(self.prefix, &[&self.key, &self.mask, &self.ranges], self.priority)
+    }
+}
+
+/// The identity of an entry with these packed keys, masks and ranges. Entries are listed in its order.
+pub fn identity(prefix: u32, words: &[&[u64]; 3], priority: i64) -> Identity {
+    let count = words.iter().map(|words| words.len()).sum::<usize>();
+    let mut identity = Vec::with_capacity(2 + count);
+    identity.push(u64::from(prefix));
+    words.iter().for_each(|words| identity.extend_from_slice(words));
+    identity.push(priority.cast_unsigned());
+    identity.into()
 }
 
 /// Writes the lowest `width` bits of a number into words, which hold zeros there, from bit `first` on. Negative numbers
@@ -289,6 +310,6 @@ pub fn pack_member(fields: &[ir::Key], member: &[Match]) -> Vec<u64> {
 }
 
 /// The entries and the default action of a table at the program's start.
-pub fn initial<'s>(switch: &'s crate::interpret::Switch<'_>, table: &ir::Table) -> Option<&'s TableState> {
+pub fn initial<'s>(switch: &'s namehop_p4_lang::interpret::Switch<'_>, table: &ir::Table) -> Option<&'s TableState> {
     switch.unit(table.owner.0)?.tables.get(table.owner.1)
 }

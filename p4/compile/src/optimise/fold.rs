@@ -1,10 +1,11 @@
 //! Evaluates constant expressions, and removes branches that are never taken.
 
-use crate::check::{binary_value, cast_value, unary_value};
+use namehop_p4_lang::check::{binary_value, cast_value, unary_value};
+use namehop_p4_lang::syntax::Binary;
+use namehop_p4_lang::types::Types;
+use namehop_p4_lang::value::{self, Value};
+
 use crate::ir::{Expr, Kind, Program, Statement};
-use crate::syntax::ast::Binary;
-use crate::types::Types;
-use crate::value::{self, Value};
 
 pub fn fold(program: &mut Program, types: &Types) {
     for part in &mut program.parts {

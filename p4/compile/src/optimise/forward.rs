@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 
+use namehop_p4_lang::types::Types;
+
 use super::fuse::fixed_width;
 use super::visit;
 use crate::ir::{Expr, Kind, Program, Sink, Statement, Var};
-use crate::types::Types;
 
 /// The number of the Internet checksum in `HashAlgorithm`.
 const SUM: u64 = 6;

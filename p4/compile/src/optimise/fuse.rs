@@ -4,11 +4,12 @@
 
 use std::collections::HashSet;
 
+use namehop_p4_lang::syntax::Binary;
+use namehop_p4_lang::types::{Ty, Type, Types};
+use namehop_p4_lang::value::Value;
+
 use crate::ir::{Expr, Fused, IndexVec, Kind, Part, Place, Program, Sink, Statement, Step, Var, Variable};
 use crate::optimise::visit;
-use crate::syntax::ast::Binary;
-use crate::types::{Ty, Type, Types};
-use crate::value::Value;
 
 /// The egress port that drops packets.
 const DROP_PORT: u64 = 511;

@@ -3,11 +3,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use namehop_p4_lang::types::Types;
+use namehop_p4_lang::value::Value;
+
 use super::fuse::fixed_width;
 use super::visit;
 use crate::ir::{Emit, EmitField, Expr, Fused, HeaderParts, Kind, Place, Sink, Statement, Var, Variable};
-use crate::types::Types;
-use crate::value::Value;
 
 /// Longer headers, in bits, are copied: the runtime has this many zeros for headers that are not in the packet
 /// (P4_LONGEST_HEADER).

@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use namehop_p4_lang::types::Types;
+
 use super::{settle, visit};
 use crate::ir::{Fused, Id, IndexVec, Label, Program, State, StateId, Statement};
-use crate::types::Types;
 
 /// Maximum number of statements of a program with separate paths, and of its stages, which end with lookups and
 /// encryption.

@@ -3,11 +3,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use namehop_p4_lang::syntax::{Binary, Unary};
+use namehop_p4_lang::types::Types;
+use namehop_p4_lang::value::Value;
+
 use super::{fold, visit};
 use crate::ir::{Emit, Expr, Kind, Label, Program, Resume, Statement, Var};
-use crate::syntax::ast::{Binary, Unary};
-use crate::types::Types;
-use crate::value::Value;
 
 pub fn settle(program: &mut Program, types: &Types) {
     let mut body = std::mem::take(&mut program.parts[0].body);

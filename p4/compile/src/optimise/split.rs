@@ -2,12 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use namehop_p4_lang::syntax::StructKind;
+use namehop_p4_lang::types::{Ty, Types};
+use namehop_p4_lang::value::Value;
+
 use super::fuse::fixed_width;
 use super::visit;
 use crate::ir::{Expr, Fused, HeaderParts, IndexVec, Kind, Place, Statement, Step, Var, Variable};
-use crate::syntax::ast::StructKind;
-use crate::types::{Ty, Types};
-use crate::value::Value;
 
 /// Variables with more parts stay whole.
 const MOST_PARTS: u64 = 1024;

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use super::{chains, generate, rules};
+use namehop_p4_lang::load;
+use namehop_p4_lang::testing::{chains, generate, rules};
+
+use crate::passes;
 use crate::passes::Failure;
-use crate::{load, passes};
 
 /// Number of random programs.
 const RANDOM: u64 = 150;
@@ -30,7 +32,7 @@ fn passes_keep_the_contract() {
 
 #[test]
 fn an_invalid_program_is_an_internal_error_that_names_the_pass() {
-    let invalid = crate::ir::verify(&crate::ir::Program::default(), &crate::types::Types::new(), "fold");
+    let invalid = crate::ir::verify(&crate::ir::Program::default(), &namehop_p4_lang::types::Types::new(), "fold");
     let failure = Failure::from(invalid.expect_err("the variables of a packet are missing"));
     let text = failure.to_string();
     assert!(text.starts_with("internal error: the pass 'fold'") && text.contains("variable 0"), "{text}");

@@ -1,8 +1,10 @@
 //! Checks which headers stay in the packet, and which variables are kept across lookups.
 
+use namehop_p4_lang::load;
+
 use crate::ir::{self, Statement};
 use crate::optimise::visit;
-use crate::{load, passes};
+use crate::passes;
 
 /// The headers that a program's packets leave with, and the names of the variables kept across lookups.
 fn fused(name: &str, text: &str) -> (Vec<ir::Emit>, Vec<String>) {
@@ -31,7 +33,7 @@ fn fused(name: &str, text: &str) -> (Vec<ir::Emit>, Vec<String>) {
 
 #[test]
 fn only_fields_that_change_are_written() {
-    let (emits, kept) = fused("ipv4.p4", include_str!("../../programs/ipv4.p4"));
+    let (emits, kept) = fused("ipv4.p4", include_str!("../../../runtime/programs/ipv4.p4"));
     assert!(emits.iter().all(|emit| emit.base.is_some()));
     let changed: Vec<Vec<bool>> =
         emits.iter().map(|emit| emit.fields.iter().map(|field| field.changed).collect()).collect();
@@ -47,13 +49,13 @@ fn only_fields_that_change_are_written() {
 
 #[test]
 fn a_switch_of_layer_2_writes_nothing() {
-    let (emits, _) = fused("l2.p4", include_str!("../../programs/l2.p4"));
+    let (emits, _) = fused("l2.p4", include_str!("../../../runtime/programs/l2.p4"));
     assert!(emits.iter().all(|emit| emit.base.is_some() && emit.fields.iter().all(|field| !field.changed)));
 }
 
 #[test]
 fn paths_through_the_parser_know_their_headers() {
-    let (emits, kept) = fused("ipv4.p4", include_str!("../../programs/ipv4.p4"));
+    let (emits, kept) = fused("ipv4.p4", include_str!("../../../runtime/programs/ipv4.p4"));
     assert!(emits.iter().all(|emit| emit.valid.is_none()));
     assert!(!kept.iter().any(|name| name.ends_with("_valid")), "{kept:?}");
 }

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
+use namehop_p4_lang::load;
 use namehop_p4runtime::info::action_ref::Scope;
 use namehop_p4runtime::info::match_field::MatchType;
 use namehop_p4runtime::info::p4_data_type_spec::TypeSpec as DataKind;
 use namehop_p4runtime::info::{Object, P4Info, Preamble, counter_spec, meter_spec};
 use namehop_p4runtime::text::text;
 
+use crate::compile;
 use crate::emit::Options;
-use crate::{compile, load};
 
 /// A program with every kind of object in p4info; `annotation` is placed before the table.
 fn program(annotation: &str) -> String {
@@ -43,7 +44,7 @@ fn info_of(text: &str) -> Result<P4Info, String> {
     load::on_deep_stack(|| {
         let mut loaded = load::text_of(Path::new("program.p4"), text.into(), &[]);
         let Some(program) = loaded.program.as_mut() else { panic!("{}", loaded.diagnostics.render(&loaded.sources)) };
-        let compiled = compile::compile(program, "program.p4", &Options::default());
+        let compiled = compile(program, "program.p4", &Options::default());
         compiled.map(|compiled| compiled.p4info).map_err(|failure| failure.to_string())
     })
     .expect("the compiler's thread starts")

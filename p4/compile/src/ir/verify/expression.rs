@@ -1,10 +1,11 @@
 //! The rules of places and expressions.
 
+use namehop_p4_lang::syntax::{Binary, StructKind, Unary};
+use namehop_p4_lang::types::{Ty, Type, Types};
+use namehop_p4_lang::value::Value;
+
 use super::{Check, Fault, Storage, Verifier};
 use crate::ir::{Expr, Id, Kind, Place, Register, RegisterId, Step, ValueSetId, Var};
-use crate::syntax::ast::{Binary, StructKind, Unary};
-use crate::types::{Ty, Type, Types};
-use crate::value::Value;
 
 /// Widths of the colour of a meter, of the position in a stack, and of words, in bits.
 const COLOUR_BITS: u32 = 8;

@@ -16,8 +16,9 @@ use std::collections::HashSet;
 use std::fmt;
 
 use super::{Fused, Label, MachineId, Program, Statement, TableId, Var};
-use crate::types::Types;
+
 pub use fault::Fault;
+use namehop_p4_lang::types::Types;
 use storage::Storage;
 
 /// A program that breaks the contract: a bug of the compiler.
@@ -144,7 +145,7 @@ impl<'a> Verifier<'a> {
     }
 
     /// Returns the way in which values of a type are stored.
-    fn storage(&self, ty: crate::types::Ty) -> Storage {
+    fn storage(&self, ty: namehop_p4_lang::types::Ty) -> Storage {
         Storage::of(self.types, ty)
     }
 

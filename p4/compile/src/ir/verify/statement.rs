@@ -1,8 +1,9 @@
 //! The rules of single statements.
 
+use namehop_p4_lang::types::Types;
+
 use super::{Check, Fault, Storage, Verifier};
 use crate::ir::{Apply, Cipher, Emit, Id, Kind, Place, Resume, Sink, Statement, Var};
-use crate::types::Types;
 
 /// Widths of the arguments of a cipher, in bits.
 const OFFSET_BITS: u32 = 64;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::types::{Ty, Type, Types};
-use crate::value::{self, Value};
+use namehop_p4_lang::types::{Ty, Type, Types};
+use namehop_p4_lang::value::{self, Value};
 
 /// The storage of values of a type. Values can be assigned and compared only between types with equal storage; all else
 /// takes a cast.

@@ -1,11 +1,12 @@
 //! Places, operators and other expressions.
 
+use namehop_p4_lang::syntax::{Binary, Unary};
+use namehop_p4_lang::types::{Ty, Types};
+use namehop_p4_lang::value::Value;
+
 use super::{Fixture, expr, storage, truth};
 use crate::ir::verify::Fault;
 use crate::ir::{Expr, Id, Kind, MeterId, Place, RegisterId, Statement, Step, ValueSetId, Var};
-use crate::syntax::ast::{Binary, Unary};
-use crate::types::{Ty, Types};
-use crate::value::Value;
 
 /// A type of the fixture.
 type Of = fn(&Fixture) -> Ty;

@@ -7,14 +7,15 @@ mod statement;
 
 use std::collections::HashSet;
 
+use namehop_p4_lang::syntax::StructKind;
+use namehop_p4_lang::types::{StructInfo, Ty, Type, Types};
+use namehop_p4_lang::value::Value;
+
 use super::{Fault, Invalid, verify, verify_fused};
 use crate::ir::{
     Action, Cells, Expr, Fused, Id, IndexVec, Key, Kind, Label, Match, Part, Place, Program, Register, Statement,
     Table, Var, Variable,
 };
-use crate::syntax::ast::StructKind;
-use crate::types::{StructInfo, Ty, Type, Types};
-use crate::value::Value;
 
 /// A valid program of one part without statements, and the types that it uses.
 struct Fixture {

@@ -1,12 +1,13 @@
 //! Assignments, lookups and other statements.
 
+use namehop_p4_lang::types::Types;
+
 use super::{Fixture, expr, storage, truth};
 use crate::ir::verify::Fault;
 use crate::ir::{
     Apply, Cipher, CounterId, DigestId, Emit, EmitField, Expr, Id, Kind, Place, RegisterId, Request, Resume, Sink,
     Statement, TableId, Var,
 };
-use crate::types::Types;
 
 fn check(make: impl FnOnce(&Fixture) -> Statement) -> Result<(), Fault> {
     let fixture = Fixture::new();
@@ -149,7 +150,7 @@ fn packets_continue_with_what_exists() {
     assert_eq!(resume(|_, resume| resume.kept.push(Var::METADATA)), Ok(()));
     assert_eq!(resume(|_, resume| resume.kept.push(Var::new(9))), Err(Fault::NoVariable(Var::new(9))));
     assert_eq!(resume(|_, resume| resume.located.push((Var::METADATA, 0))), Err(Fault::NoBase(Var::METADATA)));
-    let known = resume(|_, resume| resume.known.push((Var::METADATA, crate::value::Value::Bool(true))));
+    let known = resume(|_, resume| resume.known.push((Var::METADATA, namehop_p4_lang::value::Value::Bool(true))));
     assert_eq!(known, Err(Fault::Constant("bit<8>".into())));
     let field = resume(|f, resume| resume.fields.push((Var::METADATA, f.byte())));
     assert_eq!(field, storage("the value of a field", "bits of the packet", "bit<8>"));

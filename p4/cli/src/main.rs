@@ -1,0 +1,14 @@
+//! The program `namehop-p4`, which `namehop p4` executes: checks, compiles, tests, runs, controls and measures P4
+//! programs.
+#![forbid(unsafe_code)]
+
+mod commands;
+mod common;
+mod control_commands;
+mod profile_commands;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    commands::run()
+}

@@ -1,0 +1,5 @@
+//! Tests of the whole crate.
+
+mod front_end;
+mod fuzz;
+mod rules;

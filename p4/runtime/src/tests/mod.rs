@@ -1,0 +1,5 @@
+//! Tests of the whole crate.
+
+mod compiled;
+mod quoting;
+mod tables;
