@@ -132,6 +132,13 @@ struct Extern<'p> {
     name: String,
 }
 
+impl Extern<'_> {
+    /// True if it is an instance of this extern.
+    fn is(&self, class: &str) -> bool {
+        matches!(&self.instance.class, Class::Extern(name) if &**name == class)
+    }
+}
+
 struct Maker<'p> {
     program: &'p Program,
     switch: &'p Switch<'p>,
@@ -271,7 +278,7 @@ impl<'p> Maker<'p> {
                     None => info.action_profiles.push(ActionProfile {
                         preamble: Some(profile),
                         table_ids: vec![preamble.id],
-                        with_selector: matches!(&found.instance.class, Class::Extern(name) if &**name == "action_selector"),
+                        with_selector: found.is("action_selector"),
                         size: size as i64,
                     }),
                 }

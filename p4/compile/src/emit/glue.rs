@@ -69,7 +69,8 @@ impl Emitter<'_> {
         let error = assign(self, &[("checksum_error", "1")]);
         let _ = write!(
             text,
-            "static void after_verify(struct p4_packet *p)\n{{\n{open}    if (!p->checksum_error) return;\n{error}}}\n\n"
+            "static void after_verify(struct p4_packet *p)\n{{\n{open}    if (!p->checksum_error) return;\n\
+             {error}}}\n\n"
         );
         for (function, field) in
             [("egress_spec", "egress_spec"), ("multicast_group", "mcast_grp"), ("ingress_port", "ingress_port")]
@@ -77,7 +78,8 @@ impl Emitter<'_> {
             let value = self.standard(field).unwrap_or_else(|| "0".into());
             let _ = write!(
                 text,
-                "static uint64_t {function}(const struct p4_packet *p)\n{{\n    const struct packet *s = (const struct packet \
+                "static uint64_t {function}(const struct p4_packet *p)\n{{\n    \
+                 const struct packet *s = (const struct packet \
                  *)p;\n    (void)s;\n    return {value};\n}}\n\n"
             );
         }
@@ -95,8 +97,10 @@ impl Emitter<'_> {
             let _ = write!(cases, "    case {list}:\n{body}        break;\n");
         }
         format!(
-            "static void preserve(struct p4_packet *to, const struct p4_packet *from, uint64_t list, bool listed)\n{{\n    \
-             struct packet *s = (struct packet *)to;\n    {name} metadata = ((const struct packet *)from)->metadata;\n    \
+            "static void preserve(struct p4_packet *to, const struct p4_packet *from, uint64_t list, bool listed)\n\
+             {{\n    \
+             struct packet *s = (struct packet *)to;\n    \
+             {name} metadata = ((const struct packet *)from)->metadata;\n    \
              (void)metadata;\n    memset(&s->metadata, 0, sizeof s->metadata);\n    if (!listed)\n        return;\n    \
              switch (list) {{\n{cases}    default:\n        break;\n    }}\n}}\n\n"
         )

@@ -31,7 +31,8 @@ const MOST_INLINE: (usize, usize) = (8, 40_000);
 
 /// Local variables of the functions for one packet, besides the program's variables.
 const LOCALS: &str = "    uint8_t *const data = p4_frame_data(frame);\n    uint64_t length = frame->length;\n    \
-    struct p4_found found;\n    uint32_t came_in;\n    uint64_t position;\n    (void)s;\n    (void)data;\n    (void)length;\n    \
+    struct p4_found found;\n    uint32_t came_in;\n    uint64_t position;\n    (void)s;\n    (void)data;\n    \
+    (void)length;\n    \
     (void)found;\n    (void)came_in;\n";
 
 /// True if the statements are too many to be duplicated.
@@ -66,8 +67,10 @@ impl Lanes {
             let _ = write!(
                 text,
                 "/* One packet through all parts at once. Gives the port that it leaves by. */\n\
-                 static P4_IN_PLACE uint16_t at_once(struct p4_packet *p, struct p4_frame *frame)\n{{\n{declarations}{LOCALS}    \
-                 uint64_t key[{}];\n    struct p4_cursor cursor;\n    (void)key;\n    (void)cursor;\n    came_in = frame->port;\n{}{body}    return P4_DROPPED;\n}}\n\n",
+                 static P4_IN_PLACE uint16_t at_once(struct p4_packet *p, struct p4_frame *frame)\n{{\n\
+                 {declarations}{LOCALS}    \
+                 uint64_t key[{}];\n    struct p4_cursor cursor;\n    (void)key;\n    (void)cursor;\n    \
+                 came_in = frame->port;\n{}{body}    return P4_DROPPED;\n}}\n\n",
                 self.key_words,
                 self.begin(body),
             );
@@ -76,13 +79,17 @@ impl Lanes {
             let place = if *stages <= MOST_INLINE.0 && !is_long(body) { "P4_IN_PLACE" } else { "P4_APART" };
             let _ = write!(
                 text,
-                "/* One packet through all parts, from a stage to the next one, which is returned, or to its end, which is 0. */\n\
-                 static {place} uint32_t way(struct p4_packet *p, struct p4_frame *frame, uint32_t stage)\n{{\n{declarations}{LOCALS}    \
-                 switch (stage) {{\n    case 0:;\n    came_in = frame->port;\n    frame->port = P4_DROPPED;\n{}{body}    }}\n    return 0;\n}}\n\n",
+                "/* One packet through all parts, from a stage to the next one, which is returned, or to its end, \
+                 which is 0. */\n\
+                 static {place} uint32_t way(struct p4_packet *p, struct p4_frame *frame, uint32_t stage)\n{{\n\
+                 {declarations}{LOCALS}    \
+                 switch (stage) {{\n    case 0:;\n    came_in = frame->port;\n    frame->port = P4_DROPPED;\n\
+                 {}{body}    }}\n    return 0;\n}}\n\n",
                 self.begin(body),
             );
         }
-        text += "/* A packet has room for its state on either way. */\nunion lane {\n    struct packet packet;\n    struct way way;\n};\n\n";
+        text += "/* A packet has room for its state on either way. */\nunion lane {\n    struct packet packet;\n    \
+            struct way way;\n};\n\n";
         let stages = self.staged.as_ref().map_or(0, |(.., stages)| *stages);
         text += &self.batch(stages);
         if self.in_turns && stages > 0 {
@@ -150,8 +157,10 @@ fn together(stages: usize, ciphers: &BTreeSet<usize>) -> String {
         _ => format!("    uint64_t waiting[{}] = {{0}};\n", stages + 1),
     };
     let mut text = format!(
-        "static P4_APART void together(struct p4_packet *packets, struct p4_frame *const *frames, unsigned count)\n{{\n    \
-         union lane *lanes = (union lane *)packets;\n{sets}    for (unsigned lane = 0; lane < count; lane++) {{\n        \
+        "static P4_APART void together(struct p4_packet *packets, struct p4_frame *const *frames, unsigned count)\n\
+         {{\n    \
+         union lane *lanes = (union lane *)packets;\n\
+         {sets}    for (unsigned lane = 0; lane < count; lane++) {{\n        \
          const uint32_t next = way(&lanes[lane].way.base, frames[lane], 0);\n        {mark};\n    }}\n    do {{\n",
     );
     let again: Vec<String> = (1..=stages).map(waiting).collect();
@@ -166,7 +175,8 @@ fn together(stages: usize, ciphers: &BTreeSet<usize>) -> String {
             text,
             "{open}            for (uint64_t rest = p4_taken(&{set}); rest; rest &= rest - 1) {{\n                \
              const unsigned lane = (unsigned)__builtin_ctzll(rest);\n                \
-             const uint32_t next = way(&lanes[lane].way.base, frames[lane], {stage});\n                {mark};\n            }}\n{close}"
+             const uint32_t next = way(&lanes[lane].way.base, frames[lane], {stage});\n                \
+             {mark};\n            }}\n{close}"
         );
     }
     let _ = write!(text, "    }} while ({});\n}}\n\n", again.join(" | "));

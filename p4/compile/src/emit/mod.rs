@@ -225,7 +225,8 @@ impl<'a> Emitter<'a> {
         if !self.options.prefetch {
             text += "#define P4_NO_PREFETCH\n";
         }
-        text += "#include \"wide.h\"\n#include \"meter.h\"\n#ifdef P4_DPDK_TABLES\n#include \"dpdk_tables.h\"\n#else\n#include \"prefix.h\"\n#endif\n\n";
+        text += "#include \"wide.h\"\n#include \"meter.h\"\n#ifdef P4_DPDK_TABLES\n#include \"dpdk_tables.h\"\n#else\n\
+            #include \"prefix.h\"\n#endif\n\n";
         let encrypts = self.encrypts();
         if encrypts {
             text += "#include \"cipher.h\"\n\n";
@@ -247,12 +248,14 @@ impl<'a> Emitter<'a> {
             "const struct p4_program namehop_p4_program = {{\n    .version = P4_VERSION,\n    .name = {},\n    \
              .packet_bytes = {packet_bytes},\n    .parts = {{{}}},\n    \
              .tables = tables,\n    .table_count = {},\n    .registers = registers,\n    .register_count = {},\n    \
-             .counters = counters,\n    .counter_count = {},\n    .meters = meters,\n    .meter_count = {},\n    .digest_count = {},\n    \
+             .counters = counters,\n    .counter_count = {},\n    .meters = meters,\n    .meter_count = {},\n    \
+             .digest_count = {},\n    \
              .value_sets = value_sets,\n    .value_set_count = {},\n    .clear = clear,\n    \
              .begin_ingress = begin_ingress,\n    .begin_egress = begin_egress,\n    \
              .after_parser = after_parser,\n    .after_verify = after_verify,\n    .egress_spec = egress_spec,\n    \
              .multicast_group = multicast_group,\n    .ingress_port = ingress_port,\n    .preserve = preserve,\n    \
-             .one_at_a_time = {one_at_a_time},\n    .batch = {},\n    .automatic = {},\n    .burst = {burst_name},\n    \
+             .one_at_a_time = {one_at_a_time},\n    .batch = {},\n    .automatic = {},\n    \
+             .burst = {burst_name},\n    \
              .in_turns = {},\n}};\n\n",
             Literal::of(title),
             list(&parts),

@@ -62,7 +62,8 @@ impl Emitter<'_> {
         };
         let inline = self.ends.len() <= MOST_INLINE.0 && body.len() <= MOST_INLINE.1;
         format!(
-            "{}\nstatic {} uint32_t part${}(struct p4_packet *p, uint32_t stage)\n{{\n{declarations}    (void)s;\n{open}{body}{close}    return 0;\n}}\n\n{}",
+            "{}\nstatic {} uint32_t part${}(struct p4_packet *p, uint32_t stage)\n{{\n{declarations}    (void)s;\n\
+             {open}{body}{close}    return 0;\n}}\n\n{}",
             Comment::of(&part.title),
             if inline { "P4_IN_PLACE" } else { "P4_APART" },
             part.name,

@@ -139,7 +139,8 @@ impl Emitter<'_> {
                 text,
                 "static struct p4_table {name} = {{\n    .name = {}, .kind = {kind}, .key_bits = {}, .exact_bits = {}, \
                  .size = {},\n    .data_bits = {}, .action_count = {}, .argument_bits = {name}$arguments,\n    \
-                 .ranges = {name}$ranges, .range_count = {},\n    .shape = {{{words}, {value_bytes}, {slots}, {bucket_bytes}}},\n}};\n",
+                 .ranges = {name}$ranges, .range_count = {},\n    \
+                 .shape = {{{words}, {value_bytes}, {slots}, {bucket_bytes}}},\n}};\n",
                 Literal::of(&table.path),
                 table.key_bits(),
                 table.exact_bits(),

@@ -248,7 +248,8 @@ impl Declarations {
                 let same = self.compare(types, *element, "a.element[i]", "b.element[i]");
                 let _ = write!(
                     body,
-                    "    for (unsigned i = 0; i < {count}; i++)\n        if (!({same})) return false;\n    return true;\n"
+                    "    for (unsigned i = 0; i < {count}; i++)\n        if (!({same})) return false;\n    \
+                     return true;\n"
                 );
             }
             _ => {

@@ -6,7 +6,7 @@ use namehop_p4_lang::interpret::show as show_value;
 use namehop_p4_lang::syntax::{Binary, Unary};
 use namehop_p4_lang::types::Types;
 
-use super::{EmitField, Expr, Id, IndexVec, Kind, Place, Program, RegisterId, Statement, Step, Var, Variable};
+use super::{EmitField, Expr, Id, IndexVec, Kind, Place, Program, RegisterId, Resume, Statement, Step, Var, Variable};
 
 struct Shown<'a> {
     program: &'a Program,
@@ -94,13 +94,14 @@ impl Shown<'_> {
                 return self.inner(body);
             }
             Statement::Jump(label) => format!("leave {label}"),
-            Statement::Machine { number, states, start, .. } => {
+            Statement::Machine { number, states, start, timeout } => {
                 self.line(&format!("machine {number} from {}", name(states, *start, |state| &state.name)));
                 for state in states {
                     self.line(&format!("state {}", state.name));
                     self.inner(&state.body);
                 }
-                return;
+                self.line("after too many states");
+                return self.inner(timeout);
             }
             Statement::Goto { machine, state } => format!("go to {machine}.{state}"),
             Statement::Error(error) => format!("error {}", self.expr(error)),
@@ -114,7 +115,10 @@ impl Shown<'_> {
             }
             Statement::AppendPayload => "append payload".into(),
             Statement::ChecksumError => "checksum error".into(),
-            Statement::Request { request, value, .. } => format!("request {request:?} {}", self.expr(value)),
+            Statement::Request { request, value, list } => {
+                let list = list.as_ref().map(|list| format!(", with list {}", self.expr(list))).unwrap_or_default();
+                format!("request {request:?} {}{list}", self.expr(value))
+            }
             Statement::WriteRegister(number, index, value) => {
                 format!("{}[{}] = {}", self.register(*number), self.expr(index), self.expr(value))
             }
@@ -126,6 +130,9 @@ impl Shown<'_> {
                 let table = name(&self.program.tables, apply.table, |table| &table.path);
                 let keys: Vec<String> = apply.keys.iter().map(|key| self.expr(key)).collect();
                 self.line(&format!("look up {} in {table}", keys.join(", ")));
+                if apply.hashed > 0 {
+                    self.line(&format!("    key words hashed before: {}", apply.hashed));
+                }
                 for (what, variable) in [("hit", apply.hit), ("action", apply.chosen)] {
                     if let Some(variable) = variable {
                         self.line(&format!("    {what} in {}", self.variable(variable)));
@@ -136,29 +143,54 @@ impl Shown<'_> {
                     self.line(&format!("action {}", action.name));
                     self.inner(body);
                 }
-                return;
+                return self.resume(&apply.resume);
             }
-            Statement::Cipher(cipher) => format!(
-                "{} payload from {} on, key {}, iv {}",
-                if cipher.encrypts { "encrypt" } else { "decrypt" },
-                self.expr(&cipher.offset),
-                self.expr(&cipher.key),
-                self.expr(&cipher.iv)
-            ),
+            Statement::Cipher(cipher) => {
+                self.line(&format!(
+                    "{} payload from {} on, key {}, iv {}",
+                    if cipher.encrypts { "encrypt" } else { "decrypt" },
+                    self.expr(&cipher.offset),
+                    self.expr(&cipher.key),
+                    self.expr(&cipher.iv)
+                ));
+                return self.resume(&cipher.resume);
+            }
             Statement::Locate(base, true) => format!("{} is at the parser position", self.variable(*base)),
             Statement::Locate(base, false) => format!("{} is not in the packet", self.variable(*base)),
-            Statement::Barrier(_) => "barrier".into(),
+            Statement::Barrier(kept) if kept.is_empty() => "barrier".into(),
+            Statement::Barrier(kept) => format!("barrier, keeps {}", self.variables(kept)),
             Statement::Drop => "drop the packet".into(),
             Statement::Send(port, headers) => {
                 for header in headers.iter().flatten() {
                     let list: Vec<String> = header.fields.iter().map(|field| self.emitted(field)).collect();
                     let valid = header.valid.as_ref().map_or("true".into(), |valid| self.expr(valid));
-                    self.line(&format!("emit if {valid}: {}", list.join(", ")));
+                    let from = header.base.map(|base| format!(" from {}", self.variable(base))).unwrap_or_default();
+                    self.line(&format!("emit if {valid}{from}: {}", list.join(", ")));
                 }
                 format!("send by port {}", self.expr(port))
             }
         };
         self.line(&text);
+    }
+
+    /// How the packet continues after the end of a stage.
+    fn resume(&mut self, resume: &Resume) {
+        let Resume { kept, position, located, known, fields } = resume;
+        let mut parts = Vec::new();
+        if !kept.is_empty() {
+            parts.push(format!("keeps {}", self.variables(kept)));
+        }
+        parts.extend(position.map(|position| format!("parsed bits: {position}")));
+        parts.extend(located.iter().map(|(header, bit)| format!("{} at bit {bit}", self.variable(*header))));
+        parts.extend(known.iter().map(|(known, value)| format!("{} = {}", self.variable(*known), show_value(value))));
+        parts.extend(fields.iter().map(|(field, value)| format!("{} is {}", self.variable(*field), self.expr(value))));
+        for part in parts {
+            self.line(&format!("    resumes: {part}"));
+        }
+    }
+
+    fn variables(&self, list: &[Var]) -> String {
+        list.iter().map(|variable| self.variable(*variable)).collect::<Vec<_>>().join(", ")
     }
 
     fn emitted(&self, field: &EmitField) -> String {

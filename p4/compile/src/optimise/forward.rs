@@ -152,7 +152,8 @@ fn sums(list: &mut Vec<Statement>, types: &Types) {
 }
 
 fn is_sum(expr: &Expr) -> bool {
-    matches!(&expr.kind, Kind::Hash(algorithm) if matches!(&algorithm.kind, Kind::Const(value) if value.number() == SUM))
+    let is_sum = |algorithm: &Expr| matches!(&algorithm.kind, Kind::Const(value) if value.number() == SUM);
+    matches!(&expr.kind, Kind::Hash(algorithm) if is_sum(algorithm))
 }
 
 fn uses_of_sum(statement: &Statement) -> usize {

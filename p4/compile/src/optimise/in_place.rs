@@ -65,7 +65,9 @@ fn set(statement: &Statement) -> Option<(Var, &Expr)> {
 /// Number of leading statements that read all fields of a header from the packet.
 fn parsing(list: &[Statement], fields: &[(Var, u64, u32)]) -> Option<usize> {
     let count = fields.len();
-    let reads = |(statement, (variable, offset, _)): (&Statement, &(Var, u64, u32))| matches!(set(statement), Some((set, value)) if set == *variable && value.kind == Kind::Packet(*offset));
+    let reads = |(statement, (variable, offset, _)): (&Statement, &(Var, u64, u32))| {
+        set(statement).is_some_and(|(set, value)| set == *variable && value.kind == Kind::Packet(*offset))
+    };
     (count > 0 && list.len() >= count && list.iter().zip(fields).all(reads)).then_some(count)
 }
 
@@ -77,7 +79,9 @@ fn clearing(list: &[Statement], fields: &[(Var, u64, u32)], valid: Var) -> Optio
         Kind::Const(value @ (Value::Int(_) | Value::Member(_))) => value.number() == 0,
         _ => false,
     };
-    let clears = |(statement, (variable, ..)): (&Statement, &(Var, u64, u32))| matches!(set(statement), Some((set, value)) if set == *variable && zero(value));
+    let clears = |(statement, (variable, ..)): (&Statement, &(Var, u64, u32))| {
+        set(statement).is_some_and(|(set, value)| set == *variable && zero(value))
+    };
     let last = list.get(count).and_then(set).is_some_and(|(variable, value)| variable == valid && zero(value));
     (last && list.iter().zip(fields).all(clears)).then_some(count)
 }

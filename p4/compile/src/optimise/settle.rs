@@ -192,7 +192,8 @@ impl Settler<'_> {
                 known.position = None;
             }
             Statement::Send(_, headers) => {
-                let gone = |header: &Emit| matches!(&header.valid, Some(Expr { kind: Kind::Const(value), .. }) if !value.truth());
+                let is_false = |valid: &Expr| matches!(&valid.kind, Kind::Const(value) if !value.truth());
+                let gone = |header: &Emit| header.valid.as_ref().is_some_and(is_false);
                 let sure = |header: &Emit| matches!(&header.valid, Some(Expr { kind: Kind::Const(_), .. }));
                 for headers in headers.iter_mut() {
                     headers.retain(|header| !gone(header));

@@ -18,15 +18,19 @@ fn program(annotation: &str) -> String {
         "#include <core.p4>\n#include <v1model.p4>\nheader h_t {{ bit<32> a; bit<48> b; bit<16> c; }}\n\
     @controller_header(\"packet_in\") header in_t {{ bit<9> port; bit<7> rest; }}\n\
     struct headers_t {{ in_t i; h_t h; }}\nstruct meta_t {{ }}\nstruct seen_t {{ bit<48> address; bit<9> port; }}\n\
-    parser P(packet_in p, out headers_t hdr, inout meta_t m, inout standard_metadata_t s) {{ state start {{ p.extract(hdr.h); transition accept; }} }}\n\
+    parser P(packet_in p, out headers_t hdr, inout meta_t m, inout standard_metadata_t s) {{ state start {{ \
+    p.extract(hdr.h); transition accept; }} }}\n\
     control V(inout headers_t hdr, inout meta_t m) {{ apply {{ }} }}\n\
     control MyIngress(inout headers_t hdr, inout meta_t m, inout standard_metadata_t s) {{\n\
     counter(16, CounterType.packets_and_bytes) seen; meter(4, MeterType.bytes) limits; register<seen_t>(8) last;\n\
     direct_counter(CounterType.packets) hits; action_profile(32) ways;\n\
     action drop() {{ mark_to_drop(s); }}\n\
-    action ipv4_forward(bit<48> to, bit<9> port) {{ s.egress_spec = port; hdr.h.b = to; bit<2> color; limits.execute_meter(0, color); last.write(0, {{ hdr.h.b, 1 }}); }}\n\
-    {annotation} table ipv4_lpm {{ key = {{ hdr.h.a: lpm; }} actions = {{ ipv4_forward; drop; NoAction; }} size = 1024; default_action = NoAction(); counters = hits; }}\n\
-    table acl {{ key = {{ hdr.h.a: ternary; hdr.h.c: range @name(\"kind\"); hdr.h.b: optional; hdr.h.isValid(): exact; }}\n\
+    action ipv4_forward(bit<48> to, bit<9> port) {{ s.egress_spec = port; hdr.h.b = to; bit<2> color; \
+    limits.execute_meter(0, color); last.write(0, {{ hdr.h.b, 1 }}); }}\n\
+    {annotation} table ipv4_lpm {{ key = {{ hdr.h.a: lpm; }} actions = {{ ipv4_forward; drop; NoAction; }} \
+    size = 1024; default_action = NoAction(); counters = hits; }}\n\
+    table acl {{ key = {{ hdr.h.a: ternary; hdr.h.c: range @name(\"kind\"); hdr.h.b: optional; \
+    hdr.h.isValid(): exact; }}\n\
       actions = {{ drop; @defaultonly NoAction; }} const default_action = NoAction(); implementation = ways; }}\n\
     apply {{ seen.count(1); digest<seen_t>(1, {{ hdr.h.b, s.ingress_port }}); ipv4_lpm.apply(); acl.apply(); }} }}\n\
     control E(inout headers_t hdr, inout meta_t m, inout standard_metadata_t s) {{ apply {{ }} }}\n\
@@ -132,7 +136,8 @@ fn the_text_has_what_the_message_has() {
     let text = text(&info("").expect("the program compiles"));
     for part in [
         "pkg_info {\n  name: \"program.p4\"\n  arch: \"v1model\"\n}\n",
-        "tables {\n  preamble {\n    id: 37375156\n    name: \"MyIngress.ipv4_lpm\"\n    alias: \"ipv4_lpm\"\n  }\n  match_fields {\n    id: 1\n    name: \"hdr.h.a\"\n    bitwidth: 32\n    match_type: LPM\n  }\n",
+        "tables {\n  preamble {\n    id: 37375156\n    name: \"MyIngress.ipv4_lpm\"\n    alias: \"ipv4_lpm\"\n  }\n  \
+         match_fields {\n    id: 1\n    name: \"hdr.h.a\"\n    bitwidth: 32\n    match_type: LPM\n  }\n",
         "    annotations: \"@controller_header(\\\"packet_in\\\")\"\n",
         "  action_refs {\n    id: 21257015\n    annotations: \"@defaultonly\"\n    scope: DEFAULT_ONLY\n  }\n",
         "          bitstring {\n            bit {\n              bitwidth: 48\n            }\n          }\n",

@@ -280,8 +280,8 @@ impl<'p> Switch<'p> {
     }
 
     fn egress(&mut self, flight: Flight, queue: &mut VecDeque<Work>, sent: &mut Vec<Sent>) -> Result<(), String> {
-        let Flight { packet, position, grown, headers, metadata, mut standard, port, replica, kind, truncate, longest } =
-            flight;
+        let mut standard = flight.standard;
+        let Flight { packet, position, grown, headers, metadata, port, replica, kind, truncate, longest, .. } = flight;
         self.input = packet;
         self.position = position;
         self.grown = grown;

@@ -61,7 +61,8 @@ pub fn chain(seed: u64) -> (String, String) {
     let mut chain = Chain { random: Xoshiro256PlusPlus::seed_from_u64(seed), tables: Vec::new(), text: String::new() };
     let mut text = String::from(
         "#include <core.p4>\n#include <v1model.p4>\n\
-         header h_t { bit<64> a; bit<64> b; bit<64> c; bit<64> d; bit<64> seen; }\nstruct headers_t { h_t h; }\nstruct meta_t { }\n\
+         header h_t { bit<64> a; bit<64> b; bit<64> c; bit<64> d; bit<64> seen; }\nstruct headers_t { h_t h; }\n\
+         struct meta_t { }\n\
          parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {\n\
          state start { packet.extract(hdr.h); transition accept; }\n}\n\
          control V(inout headers_t hdr, inout meta_t meta) { apply { } }\n\
@@ -78,7 +79,8 @@ pub fn chain(seed: u64) -> (String, String) {
         let default = if chain.below(2) == 0 { "NoAction()" } else { "mark(8w255)" };
         let _ = writeln!(
             text,
-            "table t{table} {{ key = {{ {keys}}} actions = {{ mark; change; NoAction; }} default_action = {default}; size = 64; }}"
+            "table t{table} {{ key = {{ {keys}}} actions = {{ mark; change; NoAction; }} default_action = {default}; \
+             size = 64; }}"
         );
         for values in 0..1 << count {
             if chain.below(3) == 0 {

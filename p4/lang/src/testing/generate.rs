@@ -339,7 +339,8 @@ impl Generator {
             "#include <core.p4>\n#include <v1model.p4>\n#include <namehop.p4>\n\
              header A {{ bit<8> f; bit<3> g; bit<13> h; }}\nheader B {{ bit<48> f; int<16> g; }}\n\
              header S {{ bit<16> f; }}\nheader X {{ bit<8> f; }}\nheader Y {{ bit<16> f; }}\n\
-             header_union U {{ X x; Y y; }}\nheader R {{ bit<7> pad; bool flag; bit<64> low; bit<64> high; bit<64> other; }}\n\
+             header_union U {{ X x; Y y; }}\n\
+             header R {{ bit<7> pad; bool flag; bit<64> low; bit<64> high; bit<64> other; }}\n\
              struct H {{ A a; B b; S[3] s; U u; R r; }}\n\
              struct M {{ bit<{wide}> wide; bit<{number}> number; int<{signed}> signed; bool flag; }}\n"
         );
@@ -348,12 +349,16 @@ impl Generator {
             "bit<{wide}> twist(in bit<32> x, in bit<{wide}> y, inout bit<{number}> z) {{\n\
              z = z + 1; if (x[0:0] == 1) {{ return y ^ (bit<{wide}>)x; }} return y - (bit<{wide}>)z; }}\n\
              parser P(packet_in b, out H hdr, inout M meta, inout standard_metadata_t std) {{\n\
-             state start {{ b.extract(hdr.a); transition select(hdr.a.g, hdr.a.f) {{ (0, _): stack; (1, 0x10 .. 0x80): second; \
+             state start {{ b.extract(hdr.a); transition select(hdr.a.g, hdr.a.f) {{ (0, _): stack; (1, \
+             0x10 .. 0x80): second; \
              (2, 0x40 &&& 0xc0): unite; default: accept; }} }}\n\
-             state second {{ b.extract(hdr.b); transition select(b.lookahead<bit<8>>()) {{ 0 .. 100: stack; default: accept; }} }}\n\
-             state stack {{ b.extract(hdr.s.next); transition select(hdr.s.last.f[15:15]) {{ 1: stack; default: accept; }} }}\n\
+             state second {{ b.extract(hdr.b); transition select(b.lookahead<bit<8>>()) {{ 0 .. 100: stack; \
+             default: accept; }} }}\n\
+             state stack {{ b.extract(hdr.s.next); transition select(hdr.s.last.f[15:15]) {{ 1: stack; \
+             default: accept; }} }}\n\
              state unite {{ transition select(hdr.a.f[0:0]) {{ 0: ux; 1: uy; }} }}\n\
-             state ux {{ b.extract(hdr.u.x); transition accept; }}\nstate uy {{ b.extract(hdr.u.y); transition accept; }}\n}}\n\
+             state ux {{ b.extract(hdr.u.x); transition accept; }}\n\
+             state uy {{ b.extract(hdr.u.y); transition accept; }}\n}}\n\
              control V(inout H hdr, inout M meta) {{ apply {{ }} }}\n\
              control I(inout H hdr, inout M meta, inout standard_metadata_t std) {{\n\
              counter(8, CounterType.packets_and_bytes) counted;\n"
@@ -385,7 +390,8 @@ impl Generator {
         };
         let sum = match self.below(3) {
             0 => {
-                "update_checksum(hdr.a.isValid(), { hdr.a.f, hdr.a.g, hdr.a.h, hdr.b.f, meta.wide }, hdr.s[0].f, HashAlgorithm.csum16);"
+                "update_checksum(hdr.a.isValid(), { hdr.a.f, hdr.a.g, hdr.a.h, hdr.b.f, meta.wide }, hdr.s[0].f, \
+                 HashAlgorithm.csum16);"
             }
             1 => "update_checksum(true, { hdr.b.f, hdr.b.g, hdr.a.f }, hdr.u.y.f, HashAlgorithm.csum16);",
             _ => "",

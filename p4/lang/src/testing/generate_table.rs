@@ -31,7 +31,8 @@ impl Generator {
         }
         let _ = writeln!(
             text,
-            "table t{number} {{ key = {{ {list}}} actions = {{ act0; act1; NoAction; }} default_action = {default}; {counters} }}",
+            "table t{number} {{ key = {{ {list}}} actions = {{ act0; act1; NoAction; }} default_action = {default}; \
+             {counters} }}",
         );
         let ranked = kinds.iter().any(|kind| matches!(*kind, "ternary" | "range"));
         let mut known = Vec::new();

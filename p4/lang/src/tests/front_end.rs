@@ -25,7 +25,8 @@ fn payloads_are_encrypted_between_parser_and_deparser() {
     let control = |parameters: &str, key: &str| {
         format!(
             "#include <core.p4>\n#include <namehop.p4>\nheader H {{ bit<8> x; }}\n\
-             control c({parameters} inout H h) {{ action a(bit<128> k) {{ aes_cbc_encrypt(0, {key}, 0); }} apply {{ a(1); }} }}"
+             control c({parameters} inout H h) {{ action a(bit<128> k) {{ aes_cbc_encrypt(0, {key}, 0); }} apply {{ \
+             a(1); }} }}"
         )
     };
     accepted(&control("", "k"));
@@ -46,7 +47,8 @@ fn an_error_shows_its_line_and_a_remedy() {
 #[test]
 fn macros_are_expanded_with_arguments_and_conditions() {
     accepted(
-        "#define ADD(a, b) ((a) + (b))\n#if ADD(1, 2) == 3 && !defined(X)\nconst bit<8> x = ADD(3, ADD(1, 1));\n#else\n?\n#endif\n",
+        "#define ADD(a, b) ((a) + (b))\n#if ADD(1, 2) == 3 && !defined(X)\nconst bit<8> x = ADD(3, ADD(1, 1));\n\
+         #else\n?\n#endif\n",
     );
     accepted("#define A A B\n#define B A\n#define NAME(x) v_ ## x\nconst bit<8> NAME(1) = 2;\nconst bit<8> y = v_1;\n");
     assert!(report("#define F(a) a\nconst bit<8> x = F(1, 2);").contains("takes 1 arguments"));
@@ -58,7 +60,8 @@ fn generics_tell_types_from_comparisons() {
     accepted("const int a = 1; const int b = 2; const int c = 3;\nconst bool x = a < b && c > (b);\n");
     accepted("T id<T>(in T value) { return value; }\nbit<8> f(in bit<8> x) { return id<bit<8>>(x) + id(x); }\n");
     accepted(
-        "header H<T> { bit<8> x; }\nstruct P<A, B> { A a; B b; }\nconst P<bit<8>, P<bit<4>, bool>> p = { 1, { 2, true } };\nconst bit<4> q = p.b.a;\n",
+        "header H<T> { bit<8> x; }\nstruct P<A, B> { A a; B b; }\n\
+         const P<bit<8>, P<bit<4>, bool>> p = { 1, { 2, true } };\nconst bit<4> q = p.b.a;\n",
     );
 }
 
@@ -155,7 +158,8 @@ fn recursion_is_refused() {
 fn names_for_the_control_plane_are_distinct() {
     let control = |name: &str, action: &str, table: &str| {
         format!(
-            "control {name}(in bit<8> x) {{ {action} action a() {{ }} {table} table t {{ key = {{ x: exact; }} actions = {{ a; }} }} \
+            "control {name}(in bit<8> x) {{ {action} action a() {{ }} {table} table t {{ key = {{ x: exact; }} \
+             actions = {{ a; }} }} \
              apply {{ t.apply(); }} }}\n"
         )
     };
@@ -174,7 +178,8 @@ fn names_for_the_control_plane_are_distinct() {
 fn priorities_fit() {
     let table = |kind: &str, properties: &str, entries: &str| {
         format!(
-            "#include <core.p4>\ncontrol c(in bit<8> x) {{ action a() {{ }} table t {{ key = {{ x: {kind}; }} actions = {{ a; }} \
+            "#include <core.p4>\n\
+             control c(in bit<8> x) {{ action a() {{ }} table t {{ key = {{ x: {kind}; }} actions = {{ a; }} \
              {properties} entries = {{ {entries} }} }} apply {{ t.apply(); }} }}\n"
         )
     };
@@ -235,7 +240,8 @@ fn what_needs_a_width_or_a_type_has_one() {
     assert!(report(&extern_call("5")).contains("width of this number is unknown"));
     let set = |ty: &str| {
         format!(
-            "#include <core.p4>\nparser p(in bit<8> x) {{ value_set<{ty}>(4) s; state start {{ transition select(x) {{ s: accept; }} }} }}"
+            "#include <core.p4>\n\
+             parser p(in bit<8> x) {{ value_set<{ty}>(4) s; state start {{ transition select(x) {{ s: accept; }} }} }}"
         )
     };
     accepted(&set("bit<8>"));
