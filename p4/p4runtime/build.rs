@@ -7,7 +7,8 @@ use std::{env, fs};
 
 use protox::prost_reflect::{Cardinality, DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
 
-const FILES: [&str; 5] = ["p4runtime.proto", "entity.proto", "p4info.proto", "p4types.proto", "status.proto"];
+const FILES: [&str; 6] =
+    ["p4runtime.proto", "entity.proto", "p4info.proto", "p4types.proto", "status.proto", "operator.proto"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=proto");

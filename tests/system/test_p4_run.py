@@ -162,17 +162,19 @@ class Switch:
         assert result.returncode != 0 and result.stdout == "", result
         return result.stderr
 
-    def answer(self, request):
-        """Sends arbitrary bytes to the control socket and returns the answers."""
+    def response(self, request):
+        """Sends arbitrary bytes to the control socket and returns what comes back."""
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(PATIENCE)
             client.connect(str(self.control))
-            client.sendall(request)
-            client.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(ConnectionError):
+                client.sendall(request)
+                client.shutdown(socket.SHUT_WR)
             text = b""
-            while part := client.recv(65536):
-                text += part
-        return [json.loads(line) for line in text.splitlines()]
+            with contextlib.suppress(ConnectionError):
+                while part := client.recv(65536):
+                    text += part
+        return text
 
     def end(self):
         """Ends the switch and returns its reports."""
@@ -297,16 +299,14 @@ control Deparse(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr.e
 V1Switch(Parse(), Verify(), Counting(), CountingEgress(), Update(), Deparse()) main;
 """
 
+HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 MALFORMED = {
-    "no line": b'{"request":"table-list"',
+    "no HTTP/2": b'{"request":"table-list","table":null}\n',
     "empty": b"\n",
-    "no JSON": b"\xff\xfe\x00\x01\n",
-    "no request": b'{"request":"reboot"}\n',
-    "a field too many": b'{"request":"table-list","table":null,"x":1}\n',
-    "wrong type": b'{"request":"multicast","group":-1,"members":[]}\n',
-    "deep": b"[" * 100_000 + b"\n",
+    "part of the preface": HELLO[:10],
+    "no frames": HELLO + b"\xff" * 1_000,
     "many": b"{}\n" * 1_000,
-    "wrong entry": b'{"request":"table-add","entry":"wires ((("}\n',
+    "random": HELLO + os.urandom(5_000),
 }
 
 
@@ -321,9 +321,8 @@ def test_bad_requests_and_full_tables_are_refused_and_packets_flow_on(link, tmp_
             host.ask("start")
         wait_until(lambda: all(all(host.ask("came")) for host in both), what="datagrams flow")
         for name, request in MALFORMED.items():
-            answers = switch.answer(request)
-            assert len(answers) == max(1, request.count(b"\n")), name
-            assert all(list(answer) == ["error"] and answer["error"] for answer in answers), (name, answers[:3])
+            # At most frames that open and close the connection.
+            assert len(switch.response(request)) < 200, name
         for arguments, words in [
             (["table", "add", "wires ingress_port:2 drop()"], ["Counting.wires", "full"]),
             (["table", "add", "wires ingress_port:1 drop()"], ["Counting.wires"]),

@@ -13,6 +13,7 @@ import p4runtime_sh.shell as sh
 import pytest
 from conftest import PATIENCE, PROGRAM, run_namehop
 from google.rpc import code_pb2, status_pb2
+from p4.v1 import p4runtime_pb2_grpc
 from p4runtime_sh.p4runtime import P4RuntimeClient, P4RuntimeException, P4RuntimeWriteException
 from port_links import ip, needs_root
 
@@ -384,6 +385,46 @@ def test_a_controller_sees_which_of_many_updates_failed(switch, count):
             expected = code_pb2.OK if number % 10 == 5 else code_pb2.ALREADY_EXISTS
             assert error.canonical_code == expected, (number, error)
         assert "already has an entry with this key" in errors[0].message
+
+
+def inserting(destination, *, device_id=0, election_id=0):
+    """A request that adds a station."""
+    request = sh.p4runtime_pb2.WriteRequest(device_id=device_id)
+    if election_id:
+        request.election_id.low = election_id
+    entry = station("send", destination, port="1")
+    entry._update_msg()
+    update = request.updates.add()
+    update.type = sh.p4runtime_pb2.Update.INSERT
+    update.entity.table_entry.CopyFrom(entry._entry)
+    return request
+
+
+def test_the_operator_needs_no_election_but_the_control_socket(switch):
+    # gRPC derives an authority from the path otherwise, which is not a valid one.
+    options = [("grpc.default_authority", "localhost")]
+    with switch.shell(), grpc.insecure_channel(f"unix:{switch.socket}", options) as channel:
+        operator = p4runtime_pb2_grpc.P4RuntimeStub(channel)
+        # A controller is primary. The operator's writes neither need that nor change it.
+        operator.Write(inserting(STATION), timeout=PATIENCE)
+        sh.client.stub.Write(inserting(OTHER, device_id=7, election_id=5), timeout=PATIENCE)
+        assert len(list(sh.TableEntry("stations").read())) == 2
+        run_namehop("p4", "table", "delete", f'stations destination:"{STATION}"', "--control", switch.socket)
+        assert len(list(sh.TableEntry("stations").read())) == 1
+        # At the address, all of it is refused.
+        for device_id, code in [(0, grpc.StatusCode.NOT_FOUND), (7, grpc.StatusCode.PERMISSION_DENIED)]:
+            with pytest.raises(grpc.RpcError) as refused:
+                sh.client.stub.Write(inserting(STATION, device_id=device_id), timeout=PATIENCE)
+            assert refused.value.code() == code
+        for method in ("SetMirror", "TakeReports"):
+            assert channel.unary_unary(f"/namehop.p4.v1.Operator/{method}")(b"", timeout=PATIENCE) == b""
+            with pytest.raises(grpc.RpcError) as refused:
+                sh.client.channel.unary_unary(f"/namehop.p4.v1.Operator/{method}")(b"", timeout=PATIENCE)
+            assert refused.value.code() == grpc.StatusCode.UNIMPLEMENTED
+        # A controller can also use the control socket, and then takes part in the elections.
+        with pytest.raises(grpc.RpcError) as refused:
+            operator.Write(inserting(STATION, device_id=7, election_id=6), timeout=PATIENCE)
+        assert refused.value.code() == grpc.StatusCode.PERMISSION_DENIED
 
 
 def test_nobody_listens_beyond_this_machine_without_being_told_to(tmp_path):

@@ -4,8 +4,8 @@
 
 mod commands;
 mod common;
-mod control_commands;
-mod profile_commands;
+mod control;
+mod load_entries;
 
 use std::process::ExitCode;
 

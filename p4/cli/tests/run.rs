@@ -30,7 +30,8 @@ fn compile(folder: &Path, name: &str, declarations: &str, ingress: &str) -> Path
     let written = fs::write(
         &source,
         format!(
-            "#include <core.p4>\n#include <v1model.p4>\n#include <namehop.p4>\nheader ethernet_t {{ bit<96> addresses; bit<16> kind; }}\n\
+            "#include <core.p4>\n#include <v1model.p4>\n#include <namehop.p4>\n\
+             header ethernet_t {{ bit<96> addresses; bit<16> kind; }}\n\
              struct headers_t {{ ethernet_t first; }}\nstruct meta_t {{ }}\n\
              parser P(packet_in p, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {{\n\
              state start {{ p.extract(hdr.first); transition accept; }} }}\n\
@@ -127,7 +128,8 @@ fn registers_meters_and_reports_are_seen_from_outside() {
                    lengths.write((bit<32>)hdr.first.kind, standard.packet_length);\n\
                    tuple<bit<4>, int<33>, bool, bit<100>> all = { 4w9, -33s2, true, 100w0x123456789012345678901 };\n\
                    parts.write(1, all); limits.execute_meter(1, color); colors.count((bit<32>)color);\n\
-                   digest<tuple<bit<16>, bit<9>, bit<3>>>(1, { hdr.first.kind, standard.ingress_port, 3w5 }); mark_to_drop(standard);";
+                   digest<tuple<bit<16>, bit<9>, bit<3>>>(1, { hdr.first.kind, standard.ingress_port, 3w5 }); \
+                   mark_to_drop(standard);";
     let keeps = compile(folder.path(), "keeps", declarations, ingress);
     let mut frames: Vec<_> = (0..300).map(frame).collect();
     for (number, frame) in frames.iter_mut().enumerate() {
@@ -273,7 +275,8 @@ fn packets_are_copied_dropped_and_go_round() {
         folder.path(),
         "again",
         "",
-        "standard.egress_spec = 2; if (standard.instance_type == 0) { hdr.first.kind = 1; resubmit_preserving_field_list(0); } \
+        "standard.egress_spec = 2; if (standard.instance_type == 0) { hdr.first.kind = 1; \
+         resubmit_preserving_field_list(0); } \
          else if (hdr.first.addresses == 0) { mark_to_drop(standard); }",
     );
     let mut frames: Vec<_> = (0..300).map(frame).collect();
@@ -386,8 +389,10 @@ fn a_program_that_is_wrong_leaves_nothing_behind() {
 #[test]
 fn a_program_that_runs_is_controlled_by_its_user() {
     let folder = tempfile::tempdir().expect("a folder");
-    let table = "counter(4, CounterType.packets) all; action send(bit<9> port) { standard.egress_spec = port; all.count(1); }\n\
-                 table kinds { key = { hdr.first.kind: exact; } actions = { send; } size = 1000; const entries = { } }\n\
+    let table = "counter(4, CounterType.packets) all; action send(bit<9> port) { standard.egress_spec = port; \
+        all.count(1); }\n\
+                 table kinds { key = { hdr.first.kind: exact; } actions = { send; } size = 1000; const entries = { } \
+                 }\n\
                  table more { key = { hdr.first.kind: ternary; } actions = { send; } size = 3; }";
     let table = table.replace("const entries = { }", "");
     let switch = compile(folder.path(), "switch", &table, "kinds.apply(); more.apply();");
@@ -407,7 +412,7 @@ fn a_program_that_runs_is_controlled_by_its_user() {
     fs::write(&file, lines(4)).expect("written");
     let full =
         ask(&["table", "load", file.to_str().expect("a name")]).expect_err("the table has room for three entries");
-    assert!(full.contains("line 4") && full.contains("I.more is full"), "{full}");
+    assert!(full.contains("line 4") && full.contains("I.more has room for 3"), "{full}");
     assert_eq!(ask(&["table", "list", "more"]).as_deref(), Ok(""), "no entry of the file may be loaded");
     fs::write(&file, lines(3)).expect("written");
     assert_eq!(ask(&["table", "load", file.to_str().expect("a name")]).as_deref(), Ok("3 entries loaded\n"));
@@ -420,13 +425,13 @@ fn a_program_that_runs_is_controlled_by_its_user() {
     ask(&["mirror", "9", "--port", "3"]).expect("set");
     assert!(ask(&["counter", "read", "all", "4"]).expect_err("outside").contains("4 cells"));
     assert_eq!(ask(&["counter", "read", "all", "1"]).as_deref(), Ok("I.all(1): 0 packets, 0 bytes\n"));
-    for bytes in [&b"\n"[..], b"{}\n", b"\xff\xfe\0\n", b"{\"request\":\"table-list\",\"x\":1}\n", &[b'['; 70_000]] {
+    for bytes in [&b"\n"[..], b"{\"request\":\"table-list\"}\n", b"\xff\xfe\0\n", b"PRI * HTTP/2.0", &[b'['; 70_000]] {
         let mut stream = UnixStream::connect(&socket).expect("the server listens");
-        stream.write_all(bytes).expect("sent");
-        stream.shutdown(std::net::Shutdown::Write).expect("ended");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        assert!(answer.contains("error"), "{answer}");
+        // The server may close the connection early.
+        let _ = stream.write_all(bytes).and_then(|()| stream.shutdown(std::net::Shutdown::Write));
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        assert!(answer.is_empty(), "{answer:?}");
     }
     assert_eq!(ask(&["table", "list", "more"]).expect("the server answers").lines().count(), 3);
     running.end();

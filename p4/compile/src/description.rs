@@ -22,11 +22,11 @@ pub type Identity = Box<[u64]>;
 pub struct Description {
     /// Tables; tables of group members follow all others.
     pub tables: Vec<TableDescription>,
-    /// Counters, also those of entries.
+    /// Counters, also of entries.
     pub counters: Vec<CounterDescription>,
     /// Registers.
     pub registers: Vec<RegisterDescription>,
-    /// Meters, also those of entries.
+    /// Meters, also of entries.
     pub meters: Vec<MeterDescription>,
     /// Action profiles and selectors.
     pub profiles: Vec<ProfileDescription>,

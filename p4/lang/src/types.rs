@@ -113,6 +113,12 @@ pub struct Types {
     pub match_kinds: Vec<Arc<str>>,
 }
 
+impl Default for Types {
+    fn default() -> Self {
+        Types::new()
+    }
+}
+
 impl Types {
     pub const UNKNOWN: Ty = Ty(0);
     pub const VOID: Ty = Ty(1);

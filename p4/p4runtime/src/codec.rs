@@ -88,6 +88,7 @@ mod tests {
     use tonic::Code;
 
     use super::{LARGEST, check_size};
+    use crate::dispatch::{REQUEST_BYTES, REQUEST_MEMORY};
     use crate::message::entity::Entity as Kind;
     use crate::message::field_match::{Exact, FieldMatchType};
     use crate::message::table_action::Type as ActionKind;
@@ -95,7 +96,6 @@ mod tests {
         Action, Entity, FieldMatch, P4Data, SetForwardingPipelineConfigRequest, TableAction, TableEntry, Update,
         WriteRequest, action::Param,
     };
-    use crate::server::{REQUEST_BYTES, REQUEST_MEMORY};
     use crate::shape::{self, Shape};
 
     /// A field with the tag and these contents.

@@ -5,6 +5,7 @@ use tonic::Status;
 use crate::info::P4Info;
 use crate::message::update::Type as UpdateType;
 use crate::message::{DigestList, Entity, IdleTimeoutNotification, PacketIn, PacketOut};
+use crate::operator::{SetMirrorRequest, TakeReportsResponse};
 
 /// The parts of an answer, each of bounded size.
 pub type Parts<'d> = Box<dyn Iterator<Item = Result<Vec<Entity>, Status>> + Send + 'd>;
@@ -41,9 +42,8 @@ pub trait Device: Send + Sync + 'static {
     /// Returns the reason, or that the change could not be undone; the device is then unchanged.
     fn change_undoably(&self, update: UpdateType, entity: &Entity) -> Result<Undo<'_>, Status>;
 
-    /// Calls `work` while there are no other changes to the device. With `packets_wait`, packets wait meanwhile, so
-    /// that they see all changes as one step.
-    fn alone<R>(&self, packets_wait: bool, work: impl FnOnce() -> R) -> R
+    /// Calls `work` while packets wait, so that they see all of its changes as one step.
+    fn hold<R>(&self, work: impl FnOnce() -> R) -> R
     where
         Self: Sized;
 
@@ -68,4 +68,13 @@ pub trait Device: Send + Sync + 'static {
     /// Takes the entries that no packet has used for their idle timeout. Each is reported once until a packet uses it
     /// again.
     fn idle(&self) -> Option<IdleTimeoutNotification>;
+
+    /// Sets the destination of the copies of a clone session.
+    ///
+    /// # Errors
+    /// Returns what is wrong with the request; the device is then unchanged.
+    fn set_mirror(&self, request: &SetMirrorRequest) -> Result<(), Status>;
+
+    /// Takes waiting digests that no controller has requested, `most` at most.
+    fn take_reports(&self, most: u32) -> TakeReportsResponse;
 }

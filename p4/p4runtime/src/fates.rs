@@ -47,6 +47,20 @@ pub fn status(results: &[Result<(), Status>]) -> Status {
     }
 }
 
+/// Reads the result of each update from the status of a request; `None` if the status has none. The last results may
+/// be missing.
+pub fn results(status: &Status) -> Option<Vec<Result<(), Status>>> {
+    let details = rpc::Status::decode(status.details()).ok()?.details;
+    let result = |detail: &Any| {
+        let Error { canonical_code, message } = Error::decode(&*detail.value).unwrap_or_default();
+        match Code::from_i32(canonical_code) {
+            Code::Ok => Ok(()),
+            code => Err(Status::new(code, message)),
+        }
+    };
+    Some(details.iter().map(result).collect()).filter(|results: &Vec<_>| !results.is_empty())
+}
+
 fn with_details(message: &str, details: Vec<Any>) -> Status {
     Status::with_details(Code::Unknown, message, encoded(message, &details).into())
 }

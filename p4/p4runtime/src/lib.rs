@@ -5,8 +5,10 @@
 //!   two.
 //! * `shape`: the fields of any message in its encoded form.
 //! * [`device`]: the interface that a device implements for the service.
-//! * [`server`]: the gRPC server with its limits. `codec` refuses messages that would take too much memory, `service`
-//!   answers unary requests, `stream` answers streams, and `arbitration` decides which controllers may make changes.
+//! * [`server`]: the gRPC server with its limits. `dispatch` passes requests on, `codec` refuses messages that would
+//!   take too much memory, `service` answers unary requests, `stream` answers streams, and `arbitration` decides which
+//!   controllers may make changes.
+//! * [`Client`]: the operator's client. [`operator`] has the requests for which P4Runtime has no message.
 //!
 //! ```
 //! use namehop_p4runtime::Message;
@@ -19,9 +21,11 @@
 #![forbid(unsafe_code)]
 
 mod arbitration;
+mod client;
 mod codec;
 mod compare;
 pub mod device;
+mod dispatch;
 mod fates;
 #[expect(missing_docs, reason = "the specification of P4Runtime describes each field")]
 mod generated {
@@ -36,6 +40,8 @@ mod shape;
 mod stream;
 pub mod text;
 
+pub use client::{Client, WriteError};
+pub use generated::namehop::p4::v1 as operator;
 pub use generated::p4::v1 as message;
 pub use prost::{DecodeError, Message};
 pub use tonic::{Code, Status};

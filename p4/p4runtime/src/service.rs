@@ -8,9 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tonic::Status;
 
 use crate::arbitration::{Arbiter, Role};
-use crate::compare;
 use crate::device::{Device, Undo};
-use crate::fates;
 use crate::message::forwarding_pipeline_config::Cookie;
 use crate::message::get_forwarding_pipeline_config_request::ResponseType;
 use crate::message::set_forwarding_pipeline_config_request::Action;
@@ -21,12 +19,24 @@ use crate::message::{
     GetForwardingPipelineConfigResponse, SetForwardingPipelineConfigRequest, SetForwardingPipelineConfigResponse,
     Uint128, Update, WriteRequest, WriteResponse,
 };
+use crate::operator::{SetMirrorRequest, SetMirrorResponse};
+use crate::{compare, fates};
 
 /// Version of the P4Runtime specification.
 const API_VERSION: &str = "1.4.0";
 
 /// Maximum number of updates of a batch that packets have to wait for.
 const MOST_AT_ONCE: usize = 4096;
+
+/// Who sends a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// A controller, at an address that others can reach too.
+    Controller,
+    /// The operator, at the device's own socket. A write without a role and an election id is the operator's: it takes
+    /// no part in the arbitration. Device id 0 stands for the device.
+    Operator,
+}
 
 /// The pipeline that a controller has set.
 #[derive(Default)]
@@ -58,16 +68,25 @@ impl<D: Device> Service<D> {
     ///
     /// # Errors
     /// Fails if it is for another device.
-    pub fn check_device(&self, device_id: u64) -> Result<(), Status> {
+    pub fn check_device(&self, device_id: u64, caller: Caller) -> Result<(), Status> {
         let own = self.device.id();
-        if device_id == own {
+        if device_id == own || (device_id == 0 && caller == Caller::Operator) {
             return Ok(());
         }
         Err(Status::not_found(format!("there is no device {device_id}; the id of this device is {own}")))
     }
 
-    fn check_writer(&self, device_id: u64, role: &Role, election_id: Option<Uint128>) -> Result<(), Status> {
-        self.check_device(device_id)?;
+    fn check_writer(
+        &self,
+        device_id: u64,
+        role: &Role,
+        election_id: Option<Uint128>,
+        caller: Caller,
+    ) -> Result<(), Status> {
+        self.check_device(device_id, caller)?;
+        if caller == Caller::Operator && *role == Role::default() && election_id.is_none() {
+            return Ok(());
+        }
         self.arbiter.check_role(role)?;
         if !self.arbiter.is_primary(role, election_id) {
             return Err(Status::permission_denied(format!(
@@ -82,14 +101,14 @@ impl<D: Device> Service<D> {
     ///
     /// # Errors
     /// Returns the result of each update if one has failed.
-    pub fn write(&self, request: &WriteRequest) -> Result<WriteResponse, Status> {
+    pub fn write(&self, request: &WriteRequest, caller: Caller) -> Result<WriteResponse, Status> {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let role = Role { id: request.role_id, name: request.role.clone() };
-        self.check_writer(request.device_id, &role, request.election_id)?;
+        self.check_writer(request.device_id, &role, request.election_id, caller)?;
         let updates = &request.updates;
         let results: Vec<_> = match Atomicity::try_from(request.atomicity) {
             Ok(Atomicity::ContinueOnError) => updates.iter().map(|update| self.update(update)).collect(),
-            Ok(Atomicity::RollbackOnError) => self.device.alone(false, || self.all_or_none(updates))?,
+            Ok(Atomicity::RollbackOnError) => self.all_or_none(updates)?,
             Ok(Atomicity::DataplaneAtomic) if updates.len() > MOST_AT_ONCE => {
                 return Err(Status::unimplemented(format!(
                     "a batch with DATAPLANE_ATOMIC delays packets, so it is limited to {MOST_AT_ONCE} updates; this \
@@ -97,7 +116,7 @@ impl<D: Device> Service<D> {
                     updates.len()
                 )));
             }
-            Ok(Atomicity::DataplaneAtomic) => self.device.alone(true, || self.all_or_none(updates))?,
+            Ok(Atomicity::DataplaneAtomic) => self.device.hold(|| self.all_or_none(updates))?,
             Err(_) => return Err(Status::invalid_argument(format!("unknown atomicity {}", request.atomicity))),
         };
         if results.iter().all(Result::is_ok) { Ok(WriteResponse {}) } else { Err(fates::status(&results)) }
@@ -157,7 +176,7 @@ impl<D: Device> Service<D> {
     ) -> Result<SetForwardingPipelineConfigResponse, Status> {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let role = Role { id: request.role_id, name: request.role.clone() };
-        self.check_writer(request.device_id, &role, request.election_id)?;
+        self.check_writer(request.device_id, &role, request.election_id, Caller::Controller)?;
         let action = request.action();
         let mut pipeline = self.pipeline.lock().unwrap_or_else(PoisonError::into_inner);
         let cookie = match (action, &request.config) {
@@ -213,8 +232,9 @@ impl<D: Device> Service<D> {
     pub fn get_pipeline(
         &self,
         request: GetForwardingPipelineConfigRequest,
+        caller: Caller,
     ) -> Result<GetForwardingPipelineConfigResponse, Status> {
-        self.check_device(request.device_id)?;
+        self.check_device(request.device_id, caller)?;
         let parts = request.response_type();
         let p4info = matches!(parts, ResponseType::All | ResponseType::P4infoAndCookie);
         let program = matches!(parts, ResponseType::All | ResponseType::DeviceConfigAndCookie);
@@ -224,6 +244,16 @@ impl<D: Device> Service<D> {
             cookie: self.pipeline.lock().unwrap_or_else(PoisonError::into_inner).cookie,
         };
         Ok(GetForwardingPipelineConfigResponse { config: Some(config) })
+    }
+
+    /// Sets the destination of the copies of a clone session.
+    ///
+    /// # Errors
+    /// Fails if there is no such session or group.
+    pub fn set_mirror(&self, request: &SetMirrorRequest) -> Result<SetMirrorResponse, Status> {
+        let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.device.set_mirror(request)?;
+        Ok(SetMirrorResponse {})
     }
 
     /// Capabilities of the service.

@@ -19,16 +19,12 @@ use crate::message::{
     PacketOut, PacketOutError, ReadRequest, ReadResponse, StreamError, StreamMessageRequest, StreamMessageResponse,
 };
 use crate::places::Busy;
-use crate::service::Service;
+use crate::service::{Caller, Service};
 
 /// Maximum number of messages that wait for a controller.
 const WAITING: usize = 256;
 /// Maximum number of parts of an answer that wait for the client.
 const PARTS: usize = 2;
-/// Maximum number of reads that make a part of their answers at the same time. The others wait for their turn, in order,
-/// so that a flood of reads delays a read and never has it refused. A read that waits for its client has no turn. The
-/// server's limits of connections and requests bound the number of reads.
-const READS_AT_ONCE: usize = 4;
 /// How long a client may leave messages unread.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Polling interval for packets and digests of the program.
@@ -146,10 +142,13 @@ pub(crate) async fn pump<D: Device>(service: Arc<Service<D>>) {
 }
 
 /// Answers `Read`.
-pub(crate) struct Read<D>(pub(crate) Arc<Service<D>>, pub(crate) Arc<Busy>);
-
-/// Turns of reads; first come, first served.
-static TURNS: Semaphore = Semaphore::const_new(READS_AT_ONCE);
+pub(crate) struct Read<D> {
+    pub(crate) service: Arc<Service<D>>,
+    pub(crate) caller: Caller,
+    pub(crate) busy: Arc<Busy>,
+    /// Turns of reads; first come, first served.
+    pub(crate) turns: Arc<Semaphore>,
+}
 
 impl<D: Device> ServerStreamingService<ReadRequest> for Read<D> {
     type Response = ReadResponse;
@@ -157,15 +156,15 @@ impl<D: Device> ServerStreamingService<ReadRequest> for Read<D> {
     type Future = Boxed<Self::ResponseStream>;
 
     fn call(&mut self, request: Request<ReadRequest>) -> Self::Future {
-        self.1.begin();
-        let service = Arc::clone(&self.0);
+        self.busy.begin();
+        let (service, caller, turns) = (Arc::clone(&self.service), self.caller, Arc::clone(&self.turns));
         Box::pin(async move {
             let request = request.into_inner();
-            service.check_device(request.device_id)?;
+            service.check_device(request.device_id, caller)?;
             // Every role contains the whole program.
             service.arbiter.check_role(&Role { id: 0, name: request.role.clone() })?;
             let (sender, receiver) = mpsc::channel(PARTS);
-            tokio::spawn(async move { answer(&service, &request, &sender).await });
+            tokio::spawn(async move { answer(&service, &request, &turns, &sender).await });
             Ok(Response::new(ReceiverStream::new(receiver)))
         })
     }
@@ -175,6 +174,7 @@ impl<D: Device> ServerStreamingService<ReadRequest> for Read<D> {
 async fn answer<D: Device>(
     service: &Service<D>,
     request: &ReadRequest,
+    turns: &Semaphore,
     sender: &mpsc::Sender<Result<ReadResponse, Status>>,
 ) {
     for entity in &request.entities {
@@ -187,7 +187,7 @@ async fn answer<D: Device>(
             }
         };
         loop {
-            let turn = TURNS.acquire().await;
+            let turn = turns.acquire().await;
             let Some(part) = parts.next() else { break };
             drop(turn);
             let is_end = part.is_err();

@@ -4,7 +4,9 @@
 pub type File = (&'static str, &'static str);
 
 macro_rules! texts {
-    ($folder:literal, $($name:literal),* $(,)?) => { [$(($name, include_str!(concat!("../", $folder, "/", $name)))),*] };
+    ($folder:literal, $($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("../", $folder, "/", $name)))),*]
+    };
 }
 
 /// The runtime that is compiled into programs.

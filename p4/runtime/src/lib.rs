@@ -2,7 +2,7 @@
 //!
 //! * [`workshop`]: the system's C compiler turns the code of a program and the runtime into a shared object.
 //! * [`run`]: compiled programs in a process of their own, compared with the reference interpreter.
-//! * [`files`]: the files that are built in, also those that measure programs.
+//! * [`files`]: the files that are built in, also for measurements.
 //!
 //! The folder `programs` has programs with their tests.
 #![forbid(unsafe_code)]

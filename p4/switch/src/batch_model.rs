@@ -313,7 +313,12 @@ mod tests {
         /// more than the best one as the grid of sizes allows.
         #[test]
         fn the_best_batch_of_a_known_function_is_predicted(
-            necessary in 20.0..200.0f64, shared in 0.0..200.0f64, fetch in 0.0..600.0f64, others in 0..OTHERS.len(), crowding in 0.0..2.0f64, room in 1..ROOMS.len(),
+            necessary in 20.0..200.0f64,
+            shared in 0.0..200.0f64,
+            fetch in 0.0..600.0f64,
+            others in 0..OTHERS.len(),
+            crowding in 0.0..2.0f64,
+            room in 1..ROOMS.len(),
         ) {
             let room = ROOMS[room];
             let known = Processing { necessary, shared, crowding, room, fetch, others: OTHERS[others] };

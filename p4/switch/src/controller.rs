@@ -1,6 +1,7 @@
 //! The controller's port: exchanges packets between the P4 program and a controller in this process, over two bounded
 //! queues.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,10 +27,9 @@ pub struct Controller {
 
 impl Controller {
     /// Opens a port and its queue.
-    pub(crate) fn open(pool: &BufferPool) -> Result<(Arc<Controller>, ControllerQueue), String> {
+    pub(crate) fn open(pool: &BufferPool) -> io::Result<(Arc<Controller>, ControllerQueue)> {
         let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
-        let bell =
-            EventFd::from_value_and_flags(0, flags).map_err(|error| format!("cannot create an eventfd: {error}"))?;
+        let bell = EventFd::from_value_and_flags(0, flags)?;
         let controller = Arc::new(Controller {
             pool: pool.clone(),
             to_program: ArrayQueue::new(MOST_WAITING),

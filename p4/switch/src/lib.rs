@@ -5,6 +5,7 @@
 //! * `worker`: threads that move packets from ports through the program to ports.
 //! * [`batch_model`]: the size of a batch that costs least, by the equations of a paper.
 //! * [`Switch`]: all of these together, with their counters.
+//! * `objects`: tables, cells and groups of a running program, and [`Running`]: their control by P4Runtime.
 //!
 //! Only [`program`] and [`cells`] contain `unsafe` code: they call C.
 //!
@@ -21,10 +22,11 @@
 pub mod batch_model;
 mod batches;
 pub mod cells;
-mod control;
+mod control_socket;
 pub mod controller;
 pub mod digests;
 mod ffi;
+mod objects;
 pub mod ports;
 pub mod program;
 mod service;
@@ -41,19 +43,17 @@ use std::thread::{self, JoinHandle};
 
 use crossbeam_queue::ArrayQueue;
 use namehop_dpdk::memif::MemifService;
-
-pub use namehop_dpdk::memif::prepare_socket;
 use namehop_face::wake::Waker;
 use namehop_packet::BufferPool;
 use serde::Serialize;
+use thiserror::Error;
 
 pub use batches::{BatchReport, Measured};
 use cells::Standstill;
-pub use control::cells::MeterRates;
-pub use control::server;
+pub use control_socket::ControlSocket;
 use controller::Controller;
-use ports::{Opener, Port, PortSpec};
-use program::{Engine, Program};
+use ports::{Opener, Port, PortError, PortSpec};
+use program::{Engine, Program, TooManyEngines};
 pub use service::Running;
 use worker::{HANDED_OVER, HandOver, PortCounters, Worker, WorkerCounters, WorkerPort};
 
@@ -186,18 +186,35 @@ pub struct Switch {
     _memif: Option<MemifService>,
 }
 
+/// Why a switch cannot be started.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The program keeps state about packets.
+    #[error("{0} uses registers or depends on packet order, which needs a single worker: omit --workers")]
+    OneWorker(String),
+    /// Two ports have the same number, or there is no such number.
+    #[error("port {0} is given twice, or its number is too large")]
+    PortNumber(u32),
+    /// A port cannot be opened.
+    #[error("port {}={}: {}", .0.number, .0.uri, .1)]
+    Port(Box<PortSpec>, PortError),
+    /// The program refuses an engine.
+    #[error(transparent)]
+    Engine(#[from] TooManyEngines),
+    /// The system refuses a thread.
+    #[error("cannot start a worker: {0}")]
+    Thread(io::Error),
+}
+
 impl Switch {
     /// Opens the ports and starts the workers. `batch` is the batch size; 0 selects the program's own.
     ///
     /// # Errors
     /// Returns what is wrong and what to do.
-    pub fn start(program: Program, specs: &[PortSpec], workers: usize, batch: u32) -> Result<Switch, String> {
+    pub fn start(program: Program, specs: &[PortSpec], workers: usize, batch: u32) -> Result<Switch, StartError> {
         let workers = workers.clamp(1, MAX_WORKERS);
         if workers > 1 && program.needs_one_worker() {
-            return Err(format!(
-                "{} uses registers or depends on packet order, which needs a single worker: omit --workers",
-                program.name
-            ));
+            return Err(StartError::OneWorker(program.name));
         }
         let pool = BufferPool::new(SMALL_PACKETS + SMALL_EACH * (specs.len() + workers), LARGE_PACKETS);
         let mut place_of = vec![None; PORT_NUMBERS];
@@ -205,9 +222,9 @@ impl Switch {
         let (mut ports, mut queues) = (Vec::new(), Vec::new());
         for (place, spec) in specs.iter().enumerate() {
             let number = place_of.get_mut(spec.number as usize).filter(|number| number.is_none());
-            *number.ok_or_else(|| format!("port {} is given twice, or its number is too large", spec.number))? =
-                Some(place as u16);
-            let (port, queues_of_port) = opener.open(spec)?;
+            *number.ok_or(StartError::PortNumber(spec.number))? = Some(place as u16);
+            let unopened = |error| StartError::Port(Box::new(spec.clone()), error);
+            let (port, queues_of_port) = opener.open(spec).map_err(unopened)?;
             ports.push(port);
             queues.push(queues_of_port);
         }
@@ -268,7 +285,7 @@ impl Switch {
             switch.engines.push(Arc::clone(&worker.engine));
             switch.counters.push(Arc::clone(&worker.counters));
             let thread = thread::Builder::new().name(format!("worker{number}")).spawn(move || worker.run());
-            switch.threads.push(thread.map_err(|error: io::Error| format!("cannot start a worker: {error}"))?);
+            switch.threads.push(thread.map_err(StartError::Thread)?);
         }
         switch.ports.iter().for_each(Port::start);
         Ok(switch)

@@ -1,5 +1,6 @@
 //! Ports of a switch: devices that receive and send every frame, regardless of its addresses.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,6 +15,7 @@ use namehop_dpdk::xdp::XdpPort;
 use namehop_dpdk::{Devices, DpdkError, Eal, mempool_bytes, pcap, pci, use_mempools};
 use namehop_face::uri::{self, FaceUri, PortDriver};
 use namehop_packet::{BufferPool, PortQueue};
+use thiserror::Error;
 
 use crate::controller::Controller;
 
@@ -40,27 +42,67 @@ impl PortSpec {
     }
 }
 
-impl std::str::FromStr for PortSpec {
-    type Err = String;
+/// Why a text is not a port.
+#[derive(Debug, PartialEq, Eq, Error)]
+pub enum PortSpecError {
+    /// There is no number or no URI.
+    #[error("a port must be NUMBER=URI, as in 0=dev://eth0")]
+    Form,
+    /// The number is not one of a port.
+    #[error("'{0}' is not a port number: use 0 to 510 (511 drops packets)")]
+    Number(String),
+    /// The URI is malformed.
+    #[error(transparent)]
+    Uri(#[from] uri::FaceUriError),
+    /// The URI is one of a face that cannot be a port.
+    #[error(
+        "{0} cannot be a port of a switch: write dev://INTERFACE, xdp://INTERFACE, pci://ADDRESS, \
+         memif:///SOCKET?id=NUMBER or pcap:///IN?out=/OUT"
+    )]
+    NotAPort(FaceUri),
+}
 
-    fn from_str(text: &str) -> Result<PortSpec, String> {
-        let (number, uri) = text.split_once('=').ok_or("a port must be NUMBER=URI, as in 0=dev://eth0")?;
+/// Why a port cannot be opened.
+#[derive(Debug, Error)]
+pub enum PortError {
+    /// DPDK or the system refuses it.
+    #[error("{0}")]
+    Dpdk(#[from] DpdkError),
+    /// This user may not open it.
+    #[error("{0} (this needs the capability CAP_NET_RAW: run as root, or grant it)")]
+    Permission(DpdkError),
+    /// The socket of a memif cannot be created.
+    #[error("cannot create {0}: {1}")]
+    Socket(PathBuf, io::Error),
+    /// The thread that serves memif ports cannot be started.
+    #[error("cannot serve memif ports: {0}")]
+    Memif(io::Error),
+    /// The controller's port has no eventfd.
+    #[error("cannot create an eventfd: {0}")]
+    Controller(io::Error),
+    /// The URI is one of a face that cannot be a port.
+    #[error("{0} cannot be a port of a switch")]
+    NotAPort(FaceUri),
+}
+
+impl std::str::FromStr for PortSpec {
+    type Err = PortSpecError;
+
+    fn from_str(text: &str) -> Result<PortSpec, PortSpecError> {
+        let (number, uri) = text.split_once('=').ok_or(PortSpecError::Form)?;
         let number: u32 = number
             .parse()
             .ok()
             .filter(|number| *number < 511)
-            .ok_or_else(|| format!("'{number}' is not a port number: use 0 to 510 (511 drops packets)"))?;
-        let uri: FaceUri = uri.parse().map_err(|error: uri::FaceUriError| error.to_string())?;
+            .ok_or_else(|| PortSpecError::Number(number.to_owned()))?;
+        let uri: FaceUri = uri.parse()?;
         let is_port = match &uri {
             FaceUri::Device { driver, .. } => matches!(driver, PortDriver::Kernel | PortDriver::Xdp | PortDriver::Pci),
             FaceUri::Memif { .. } | FaceUri::Pcap { .. } => true,
             _ => false,
         };
         if !is_port || uri.port() != uri {
-            return Err(format!(
-                "{uri} cannot be a port of a switch: write dev://INTERFACE, xdp://INTERFACE, pci://ADDRESS, \
-                 memif:///SOCKET?id=NUMBER or pcap:///IN?out=/OUT"
-            ));
+            return Err(PortSpecError::NotAPort(uri));
         }
         Ok(PortSpec { number, uri })
     }
@@ -155,10 +197,9 @@ impl Opener {
     /// Opens a port.
     ///
     /// # Errors
-    /// Returns what is wrong, with the port's name, and what to do.
-    pub fn open(&mut self, spec: &PortSpec) -> Result<(Port, Queues), String> {
-        let named = |error: &dyn std::fmt::Display| format!("port {}={}: {error}", spec.number, spec.uri);
-        let (device, queues, spread) = self.device(&spec.uri).map_err(|error| named(&error))?;
+    /// Returns what is wrong, and what to do.
+    pub fn open(&mut self, spec: &PortSpec) -> Result<(Port, Queues), PortError> {
+        let (device, queues, spread) = self.device(&spec.uri)?;
         Ok((Port { spec: spec.clone(), device, queues: queues.len(), spread }, queues))
     }
 
@@ -177,14 +218,10 @@ impl Opener {
         Ok((port, queues))
     }
 
-    fn device(&mut self, uri: &FaceUri) -> Result<(Device, Queues, &'static str), String> {
-        let text = |error: DpdkError| {
-            let remedy = if error.is_permission() {
-                " (this needs the capability CAP_NET_RAW: run as root, or grant it)"
-            } else {
-                ""
-            };
-            format!("{error}{remedy}")
+    fn device(&mut self, uri: &FaceUri) -> Result<(Device, Queues, &'static str), PortError> {
+        let text = |error: DpdkError| match error.is_permission() {
+            true => PortError::Permission(error),
+            false => PortError::Dpdk(error),
         };
         const BY_PORTS: &str = "UDP packets by addresses and ports, others to the first worker";
         const ONE: &str = "all packets to one worker";
@@ -208,7 +245,7 @@ impl Opener {
                 Ok((Device::Xdp(interface.clone(), port), boxed(queues), "by the interface's queues"))
             }
             FaceUri::Device { driver: PortDriver::Pci, interface, .. } => {
-                let (port, queues) = self.card(interface).map_err(|error| error.to_string())?;
+                let (port, queues) = self.card(interface)?;
                 let spread = match (queues.len(), port.spreads) {
                     (1, _) => ONE,
                     (_, true) => BY_PORTS,
@@ -217,7 +254,7 @@ impl Opener {
                 Ok((Device::Nic(port), boxed(queues), spread))
             }
             FaceUri::Internal => {
-                let (controller, queue) = Controller::open(&self.pool)?;
+                let (controller, queue) = Controller::open(&self.pool).map_err(PortError::Controller)?;
                 self.controller = Some(Arc::clone(&controller));
                 Ok((Device::Controller(controller), boxed([queue]), ONE))
             }
@@ -233,17 +270,17 @@ impl Opener {
                     uri::MemifRole::Client => MemifRole::Client,
                 };
                 if role == MemifRole::Server {
-                    prepare_socket(&socket).map_err(|error| format!("cannot create {}: {error}", socket.display()))?;
+                    prepare_socket(&socket).map_err(|error| PortError::Socket(socket.clone(), error))?;
                 }
                 let service = match &mut self.memif {
                     Some(service) => service,
-                    none => none.insert(MemifService::start().map_err(|error| error.to_string())?),
+                    none => none.insert(MemifService::start().map_err(PortError::Memif)?),
                 };
                 let memif = Memif { role, socket, id: *id, ring_slots: MEMIF_SLOTS, buffer_bytes: MEMIF_BUFFER_BYTES };
                 let (port, queue) = service.open(&memif, &self.pool).map_err(text)?;
                 Ok((Device::Memif(port), boxed([queue]), ONE))
             }
-            other => Err(format!("{other} cannot be a port of a switch")),
+            other => Err(PortError::NotAPort(other.clone())),
         }
     }
 }

@@ -13,7 +13,7 @@ use namehop_packet::BufferPool;
 use crate::digests::Digests;
 use crate::ffi::{self, Host, SLACK_BYTES};
 
-pub use engine::{Engine, Fates};
+pub use engine::{Engine, Fates, TooManyEngines};
 
 /// Buffer for the reason of a refusal, in bytes.
 const WHY_BYTES: usize = 512;
@@ -39,6 +39,40 @@ pub enum LoadError {
     /// The program's initialization failed.
     #[error("{0} failed to start: {1}")]
     Start(PathBuf, String),
+}
+
+/// Why a command of a program's initial configuration cannot be read.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// There is no such command.
+    #[error("unknown command: {0}")]
+    Unknown(String),
+    /// A number is malformed.
+    #[error("'{0}' is not a number")]
+    Number(String),
+    /// Bytes are malformed.
+    #[error("'{0}' are not bytes")]
+    Bytes(String),
+}
+
+/// Why a change of a table is refused. The table is then unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TableError {
+    /// Keys and masks have different sizes.
+    #[error("the size of the entry does not match its table")]
+    Size,
+    /// The program refuses it. The text names the table.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Why a program's own entries are not in its tables.
+#[derive(Debug, thiserror::Error)]
+enum FillError {
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    #[error(transparent)]
+    Table(#[from] TableError),
 }
 
 /// Kind of change to a table.
@@ -139,7 +173,7 @@ impl Program {
         };
         let digests = Arc::new(Digests::new(host.digest_count > 0));
         let program = Program { host, digests, name, description, entries, _library: library };
-        program.fill().map_err(|reason| start(&reason))?;
+        program.fill().map_err(|reason| start(&reason.to_string()))?;
         Ok(program)
     }
 
@@ -157,7 +191,7 @@ impl Program {
     ///
     /// # Errors
     /// Fails if one of the program's commands is unknown.
-    pub fn own_entries(&self) -> Result<Vec<(usize, Entry)>, String> {
+    pub fn own_entries(&self) -> Result<Vec<(usize, Entry)>, CommandError> {
         let mut entries = Vec::new();
         for command in self.commands()? {
             if let Command::Add(table, entry) = command {
@@ -171,7 +205,7 @@ impl Program {
     ///
     /// # Errors
     /// Fails if one of the program's commands is unknown.
-    pub fn own_defaults(&self) -> Result<Vec<(usize, u32, Vec<u8>)>, String> {
+    pub fn own_defaults(&self) -> Result<Vec<(usize, u32, Vec<u8>)>, CommandError> {
         let default = |command| match command {
             Command::Default(table, action, data) => Some((table, action, data)),
             Command::Add(..) => None,
@@ -179,7 +213,7 @@ impl Program {
         Ok(self.commands()?.into_iter().filter_map(default).collect())
     }
 
-    fn commands(&self) -> Result<Vec<Command>, String> {
+    fn commands(&self) -> Result<Vec<Command>, CommandError> {
         let command = |line: &String| match line.split(' ').collect::<Vec<_>>()[..] {
             ["add", table, priority, prefix, action, key, mask, ranges, data] => {
                 let entry = Entry {
@@ -194,25 +228,28 @@ impl Program {
                 Ok(Command::Add(number(table)?, entry))
             }
             ["default", table, action, data] => Ok(Command::Default(number(table)?, number(action)?, bytes(data)?)),
-            _ => Err(format!("unknown command: {line}")),
+            _ => Err(CommandError::Unknown(line.clone())),
         };
         self.entries.iter().map(command).collect()
     }
 
-    fn fill(&self) -> Result<(), String> {
-        self.commands()?.into_iter().try_for_each(|command| match command {
-            Command::Add(table, entry) => self.change(table, Change::Insert, &entry),
-            Command::Default(table, action, data) => self.set_default(table, action, &data),
-        })
+    fn fill(&self) -> Result<(), FillError> {
+        for command in self.commands()? {
+            match command {
+                Command::Add(table, entry) => self.change(table, Change::Insert, &entry)?,
+                Command::Default(table, action, data) => self.set_default(table, action, &data)?,
+            }
+        }
+        Ok(())
     }
 
     /// Changes a table while packets flow.
     ///
     /// # Errors
     /// Returns what is wrong, with the name of the table; the table is then unchanged.
-    pub fn change(&self, table: usize, change: Change, entry: &Entry) -> Result<(), String> {
+    pub fn change(&self, table: usize, change: Change, entry: &Entry) -> Result<(), TableError> {
         if entry.mask.len() != entry.key.len() {
-            return Err("the size of the entry does not match its table".to_owned());
+            return Err(TableError::Size);
         }
         let data = padded(&entry.data);
         let raw = ffi::Entry {
@@ -231,20 +268,20 @@ impl Program {
         // SAFETY: the parts have these lengths, which the function compares with those of the table, and the function
         // synchronizes threads.
         let done = unsafe { (self.host.change)(table, change as c_uint, &raw, why.as_mut_ptr(), WHY_BYTES) };
-        if done { Ok(()) } else { Err(text_of(&why)) }
+        if done { Ok(()) } else { Err(TableError::Refused(text_of(&why))) }
     }
 
     /// Sets the action for keys that match no entry.
     ///
     /// # Errors
     /// As for [`Program::change`].
-    pub fn set_default(&self, table: usize, action: u32, data: &[u8]) -> Result<(), String> {
+    pub fn set_default(&self, table: usize, action: u32, data: &[u8]) -> Result<(), TableError> {
         let mut why = [0; WHY_BYTES];
         let room = padded(data);
         // SAFETY: as in `change`.
         let done =
             unsafe { (self.host.set_default)(table, action, room.as_ptr(), data.len(), why.as_mut_ptr(), WHY_BYTES) };
-        if done { Ok(()) } else { Err(text_of(&why)) }
+        if done { Ok(()) } else { Err(TableError::Refused(text_of(&why))) }
     }
 
     /// Sets the members of a value set, each of `words` words, while packets flow. Returns false if the members have
@@ -263,7 +300,7 @@ impl Program {
     ///
     /// # Errors
     /// Fails if there are too many engines.
-    pub fn engine(&self, batch: u32, pool: &BufferPool) -> Result<Engine, String> {
+    pub fn engine(&self, batch: u32, pool: &BufferPool) -> Result<Engine, TooManyEngines> {
         Engine::new(self.host, batch, pool, Arc::clone(&self.digests))
     }
 }
@@ -277,21 +314,21 @@ fn text_of(text: &[c_char; WHY_BYTES]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
-    text.parse().map_err(|_| format!("'{text}' is not a number"))
+fn number<N: std::str::FromStr>(text: &str) -> Result<N, CommandError> {
+    text.parse().map_err(|_| CommandError::Number(text.to_owned()))
 }
 
 /// Parses bytes in hexadecimal digits; "-" stands for none.
-fn bytes(text: &str) -> Result<Vec<u8>, String> {
+fn bytes(text: &str) -> Result<Vec<u8>, CommandError> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let pairs = digits.as_bytes().chunks(2);
     pairs
         .map(|pair| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok()))
         .collect::<Option<_>>()
-        .ok_or_else(|| format!("'{text}' are not bytes"))
+        .ok_or_else(|| CommandError::Bytes(text.to_owned()))
 }
 
 /// Parses words of eight bytes, the lowest byte first.
-fn numbers(text: &str) -> Result<Vec<u64>, String> {
+fn numbers(text: &str) -> Result<Vec<u64>, CommandError> {
     Ok(bytes(text)?.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default())).collect())
 }

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use namehop_p4_compile::compile;
@@ -23,13 +23,12 @@ use namehop_p4runtime::message::{
     MeterEntry, PacketOut, PacketReplicationEngineEntry, ReadRequest, RegisterEntry,
     SetForwardingPipelineConfigRequest, TableEntry, ValueSetEntry, WriteRequest,
 };
-use namehop_p4runtime::server::Server;
+use namehop_p4runtime::server::{Listeners, Server};
 
+use crate::Running;
 use crate::Switch;
-use crate::control::server::Control;
 use crate::ports::PortSpec;
 use crate::program::Program;
-use crate::service::Running;
 
 const PROGRAM: &str = include_str!("../../runtime/programs/everything.p4");
 const CPU_PORT: u32 = 510;
@@ -38,9 +37,8 @@ const HELLO: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// How long the server may keep a connection after the client has sent everything.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A running program and its control interfaces.
+/// A running program and its P4Runtime server.
 struct Rig {
-    control: Arc<Control>,
     running: Running,
     server: Server,
     /// Serializes inputs.
@@ -70,50 +68,18 @@ fn rig() -> &'static Rig {
         let bytes = std::fs::read(&file).expect("the compiled program exists");
         let program = Program::load(&file, 1).expect("the program can be loaded");
         let switch = Switch::start(program, &[PortSpec::controller(CPU_PORT)], 1, 0).expect("the switch starts");
-        let port = switch.controller.clone();
-        let control =
-            Arc::new(Control::new(&switch.program, switch.control()).expect("the program has a valid description"));
-        let running =
-            || Running::new(1, Arc::clone(&control), bytes.clone(), port.clone()).expect("the program has p4info");
-        let server = Server::start(([127, 0, 0, 1], 0).into(), running()).expect("a port");
+        let running = || Running::new(1, &switch, bytes.clone()).expect("the program has a valid description");
+        let listeners = Listeners { controllers: Some(([127, 0, 0, 1], 0).into()), operator: None };
+        let server = Server::start(listeners, running()).expect("a port");
         let running = running();
         // It runs until the process ends.
         std::mem::forget(switch);
-        Rig { control, running, server, turn: Mutex::new(()) }
+        Rig { running, server, turn: Mutex::new(()) }
     })
 }
 
 fn check_failures() {
     assert!(!HAS_FAILED.load(Ordering::Relaxed), "a thread panicked");
-}
-
-/// Lines from a client of the control socket.
-pub fn control(bytes: &[u8]) {
-    let rig = rig();
-    let _turn = rig.turn.lock().unwrap_or_else(PoisonError::into_inner);
-    for line in bytes.split(|byte| *byte == b'\n') {
-        let answer = rig.control.answer(line);
-        let is_one = answer.get("answer").is_some() != answer.get("error").is_some_and(serde_json::Value::is_string);
-        assert!(is_one, "{answer}");
-    }
-    // Listed entries can be loaded again, and the list is then the same.
-    let list = || {
-        let mut lines = rig.control.state().list(None).expect("all tables can be listed");
-        lines.sort();
-        lines
-    };
-    let before = list();
-    let own =
-        |line: &&String| !line.contains(" member(id:") && !line.contains(" group(id:") && !line.contains("services");
-    let plain: Vec<String> = before.iter().filter(own).cloned().collect();
-    rig.control.reset().expect("the program can be reset");
-    let loaded = rig.control.state().load(&plain.join("\n"));
-    assert_eq!(loaded, Ok(plain.len()), "{plain:?}");
-    let again = list();
-    assert!(plain.iter().all(|line| again.contains(line)), "{plain:?} {again:?}");
-    rig.control.reset().expect("the program can be reset");
-    assert_eq!(list().len(), 1, "only the constant entry is left");
-    check_failures();
 }
 
 fn everything() -> Vec<Kind> {
@@ -211,7 +177,7 @@ pub fn messages(bytes: &[u8]) {
 pub fn port(bytes: &[u8]) {
     let rig = rig();
     let _turn = rig.turn.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut client = TcpStream::connect(rig.server.address).expect("the server listens");
+    let mut client = TcpStream::connect(rig.server.address.expect("an address")).expect("the server listens");
     client.set_read_timeout(Some(PATIENCE)).expect("a time");
     // The server may close the connection early.
     let _ = client.write_all(HELLO).and_then(|()| client.write_all(bytes));

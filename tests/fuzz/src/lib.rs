@@ -85,7 +85,6 @@ pub const TARGETS: &[Target] = &[
     // Each input is a program with its test, run in a thread with a deep stack.
     target("p4_program", namehop_p4_compile::testing::program, 40),
     // Each input is undone in a running program.
-    target("p4_control", namehop_switch::testing::control, 40),
     target("p4runtime_messages", namehop_switch::testing::messages, 40),
     target("p4runtime_port", namehop_switch::testing::port, 100),
 ];

@@ -3,8 +3,18 @@
 mod bench;
 mod check;
 mod compile;
+mod counter;
+mod digest;
+mod group;
+mod member;
+mod meter;
+mod mirror;
+mod multicast;
+mod register;
 mod run;
+mod table;
 mod test;
+mod value_set;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -12,7 +22,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use namehop_p4_lang::load;
 
-use crate::{control_commands as client, profile_commands as profile_client};
+use crate::control::Outcome;
 
 /// P4 programs: check, compile, test, run and control them
 ///
@@ -52,33 +62,33 @@ enum Command {
     Run(run::RunArgs),
     /// Change and show the tables of a running program
     #[command(subcommand)]
-    Table(client::TableCommand),
+    Table(table::TableCommand),
     /// Change and show the members of action profiles and selectors of a running program
     #[command(subcommand)]
-    Member(profile_client::MemberCommand),
+    Member(member::MemberCommand),
     /// Change and show the groups of action selectors of a running program
     #[command(subcommand)]
-    Group(profile_client::GroupCommand),
+    Group(group::GroupCommand),
     /// Set and show the members of parser value sets of a running program
     #[command(subcommand)]
-    ValueSet(profile_client::ValueSetCommand),
+    ValueSet(value_set::ValueSetCommand),
     /// Show and reset the counters of a running program
     #[command(subcommand)]
-    Counter(client::CounterCommand),
+    Counter(counter::CounterCommand),
     /// Show, write and reset the registers of a running program
     #[command(subcommand)]
-    Register(client::RegisterCommand),
+    Register(register::RegisterCommand),
     /// Show and set the rates of the meters of a running program
     #[command(subcommand)]
-    Meter(client::MeterCommand),
+    Meter(meter::MeterCommand),
     /// Take the digests that a running program has reported, one per line
     ///
     /// Each digest is returned once. Up to 4096 digests wait; further ones are dropped and counted.
-    Digest(client::DigestArgs),
+    Digest(digest::DigestArgs),
     /// Set the members of a multicast group
-    Multicast(client::MulticastArgs),
+    Multicast(multicast::MulticastArgs),
     /// Set the destination of the copies of a mirroring session
-    Mirror(client::MirrorArgs),
+    Mirror(mirror::MirrorArgs),
     /// Measure programs between two DPDK rings, in cycles per packet
     ///
     /// The programs are l2 (two exact lookups), ipv4 and ipv6 (one longest-prefix lookup), ndn (names), and the
@@ -104,22 +114,27 @@ pub(crate) fn run() -> ExitCode {
     }
     let result = load::on_deep_stack(|| match command {
         Command::Run(_) => Ok(true),
-        Command::Table(command) => client::table(command),
-        Command::Member(command) => profile_client::member(command),
-        Command::Group(command) => profile_client::group(command),
-        Command::ValueSet(command) => profile_client::value_set(command),
-        Command::Counter(command) => client::counter(command),
-        Command::Register(command) => client::register(command),
-        Command::Meter(command) => client::meter(command),
-        Command::Digest(args) => client::digest(args),
-        Command::Multicast(args) => client::multicast(args),
-        Command::Mirror(args) => client::mirror(args),
+        Command::Table(command) => done(table::run(&command)),
+        Command::Member(command) => done(member::run(&command)),
+        Command::Group(command) => done(group::run(&command)),
+        Command::ValueSet(command) => done(value_set::run(&command)),
+        Command::Counter(command) => done(counter::run(&command)),
+        Command::Register(command) => done(register::run(&command)),
+        Command::Meter(command) => done(meter::run(&command)),
+        Command::Digest(args) => done(digest::run(&args)),
+        Command::Multicast(args) => done(multicast::run(&args)),
+        Command::Mirror(args) => done(mirror::run(&args)),
         Command::Check(args) => check::run(&args),
         Command::Compile(args) => compile::run(&args),
         Command::Test(args) => test::run(&args),
         Command::Bench(args) => bench::run(&args),
     });
     exit_code(result.and_then(|result| result))
+}
+
+/// The result of a control command.
+fn done(outcome: Outcome<()>) -> io::Result<bool> {
+    outcome.map(|()| true).map_err(io::Error::from)
 }
 
 fn exit_code(result: io::Result<bool>) -> ExitCode {

@@ -9,12 +9,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use namehop_p4runtime::server::Server as P4Runtime;
+use namehop_p4runtime::server::{Listeners, Server};
 use namehop_switch::Running;
 use namehop_switch::ports::PortSpec;
 use namehop_switch::program::Program;
-use namehop_switch::server::{Control, Server};
-use namehop_switch::{BatchReport, Report, Switch};
+use namehop_switch::{BatchReport, ControlSocket, Report, Switch};
 use nix::sys::signal::{SigSet, Signal};
 
 use super::compile::{Batch, batch};
@@ -49,7 +48,7 @@ pub(crate) struct RunArgs {
     json: bool,
     #[command(flatten)]
     controllers: Controllers,
-    /// Accept 'namehop p4 table' and the other control commands on this socket, from this user only
+    /// Accept 'namehop p4 table' and the other control commands, and P4Runtime, on this socket, from this user only
     #[arg(long, value_name = "SOCKET")]
     control: Option<PathBuf>,
 }
@@ -109,8 +108,8 @@ pub(crate) fn run(args: &RunArgs) -> io::Result<bool> {
     let servers = serve(args, &switch)?;
     // The caller may wait for this line.
     writeln!(io::stderr(), "running {} on {} ports with {} workers", switch.program.name, ports.len(), args.workers)?;
-    if let Some(server) = &servers.1 {
-        writeln!(io::stderr(), "serving P4Runtime at {}", server.address)?;
+    if let Some(address) = servers.as_ref().and_then(|(_, server)| server.address) {
+        writeln!(io::stderr(), "serving P4Runtime at {address}")?;
     }
     let (mut looks, mut well) = (0, true);
     let (mut reported, mut looked) = (Instant::now(), Instant::now());
@@ -138,24 +137,18 @@ pub(crate) fn run(args: &RunArgs) -> io::Result<bool> {
     Ok(well)
 }
 
-/// Serves the control socket and P4Runtime, if requested.
-fn serve(args: &RunArgs, switch: &Switch) -> io::Result<(Option<Server>, Option<P4Runtime>)> {
-    let RunArgs { control: path, controllers, .. } = args;
-    if path.is_none() && controllers.p4runtime.is_none() {
-        return Ok((None, None));
+/// Serves P4Runtime at the control socket and at an address, if requested. The socket's file exists as long as the
+/// first result.
+fn serve(args: &RunArgs, switch: &Switch) -> io::Result<Option<(Option<ControlSocket>, Server)>> {
+    let RunArgs { control, controllers, .. } = args;
+    if control.is_none() && controllers.p4runtime.is_none() {
+        return Ok(None);
     }
-    let control = Arc::new(Control::new(&switch.program, switch.control()).map_err(io::Error::other)?);
-    let p4runtime = match controllers.p4runtime {
-        None => None,
-        Some(address) => {
-            let bytes = std::fs::read(&args.program)?;
-            let port = switch.controller.clone();
-            let running = Running::new(controllers.device_id, Arc::clone(&control), bytes, port);
-            Some(P4Runtime::start(address, running.map_err(io::Error::other)?)?)
-        }
-    };
-    let socket = path.as_ref().map(|path| Server::start(path, control)).transpose()?;
-    Ok((socket, p4runtime))
+    let running = Running::new(controllers.device_id, switch, std::fs::read(&args.program)?);
+    let running = running.map_err(io::Error::other)?;
+    let (socket, operator) = control.as_deref().map(ControlSocket::open).transpose()?.unzip();
+    let listeners = Listeners { controllers: controllers.p4runtime, operator };
+    Ok(Some((socket, Server::start(listeners, running)?)))
 }
 
 /// Sets a flag at SIGINT and SIGTERM. Threads started later inherit the blocked signals.

@@ -15,7 +15,7 @@ pub enum Match {
     Any,
     /// This value.
     Exact(Value),
-    /// Values whose bits under the mask (second) are those of the first number.
+    /// Values that equal the first number in the bits of the mask, which is second.
     Masked(BigInt, BigInt),
     /// Value, mask and prefix length.
     Prefix(BigInt, BigInt, u32),

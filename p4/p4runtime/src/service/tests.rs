@@ -7,7 +7,7 @@ use prost::Message as _;
 use tokio::sync::{mpsc, oneshot};
 use tonic::{Code, Status};
 
-use super::{MOST_AT_ONCE, Service};
+use super::{Caller, MOST_AT_ONCE, Service};
 use crate::device::{Device, Parts, Undo};
 use crate::generated::google::rpc;
 use crate::info::P4Info;
@@ -19,6 +19,7 @@ use crate::message::{
     self, DigestList, Entity, Error, IdleTimeoutNotification, MasterArbitrationUpdate, MulticastGroupEntry, PacketIn,
     PacketOut, PacketReplicationEngineEntry, Uint128, Update, WriteRequest,
 };
+use crate::operator::{SetMirrorRequest, TakeReportsResponse};
 
 /// A group with changes that cannot be undone.
 const STUCK: u32 = 99;
@@ -26,8 +27,8 @@ const STUCK: u32 = 99;
 #[derive(Default)]
 struct Groups {
     known: Mutex<BTreeSet<u32>>,
-    /// For each atomic batch, whether packets had to wait.
-    batches: Mutex<Vec<bool>>,
+    /// Number of batches for which packets had to wait.
+    held: Mutex<usize>,
     info: P4Info,
 }
 
@@ -85,8 +86,8 @@ impl Device for Groups {
         }))
     }
 
-    fn alone<R>(&self, packets_wait: bool, work: impl FnOnce() -> R) -> R {
-        self.batches.lock().expect("no thread holding the lock has panicked").push(packets_wait);
+    fn hold<R>(&self, work: impl FnOnce() -> R) -> R {
+        *self.held.lock().expect("no thread holding the lock has panicked") += 1;
         work()
     }
 
@@ -108,6 +109,14 @@ impl Device for Groups {
 
     fn idle(&self) -> Option<IdleTimeoutNotification> {
         None
+    }
+
+    fn set_mirror(&self, _: &SetMirrorRequest) -> Result<(), Status> {
+        Ok(())
+    }
+
+    fn take_reports(&self, _: u32) -> TakeReportsResponse {
+        TakeReportsResponse::default()
     }
 }
 
@@ -146,39 +155,37 @@ fn batches_are_made_as_far_as_can_be_or_as_a_whole() {
         MasterArbitrationUpdate { device_id: 1, role, election_id: Some(Uint128 { high: 0, low: 1 }), status: None };
     service.arbiter.arbitrate(client, &update).expect("primary");
     let known = || service.device.known().iter().copied().collect::<Vec<_>>();
-    let batches = || service.device.batches.lock().expect("no thread holding the lock has panicked").clone();
+    let held = || *service.device.held.lock().expect("no thread holding the lock has panicked");
+    let write = |request: &WriteRequest| service.write(request, Caller::Controller);
 
-    let refused = service.write(&request(Atomicity::ContinueOnError as i32, [1, 1, 2])).expect_err("twice");
+    let refused = write(&request(Atomicity::ContinueOnError as i32, [1, 1, 2])).expect_err("twice");
     assert_eq!((refused.code(), codes(&refused)), (Code::Unknown, vec![Code::Ok, Code::AlreadyExists, Code::Ok]));
-    assert_eq!((known(), batches()), (vec![1, 2], vec![]));
-    for (atomicity, packets_wait) in [(Atomicity::RollbackOnError, false), (Atomicity::DataplaneAtomic, true)] {
-        let refused = service.write(&request(atomicity as i32, [3, 4, 1, 5])).expect_err("entry 1 already exists");
+    assert_eq!((known(), held()), (vec![1, 2], 0));
+    for (atomicity, count) in [(Atomicity::RollbackOnError, 0), (Atomicity::DataplaneAtomic, 1)] {
+        let refused = write(&request(atomicity as i32, [3, 4, 1, 5])).expect_err("entry 1 already exists");
         let aborted = Code::Aborted;
         assert_eq!(codes(&refused), [aborted, aborted, Code::AlreadyExists, aborted]);
-        assert_eq!((known(), batches().last()), (vec![1, 2], Some(&packets_wait)));
+        assert_eq!((known(), held()), (vec![1, 2], count));
     }
-    service.write(&request(Atomicity::DataplaneAtomic as i32, [3, 4])).expect("both");
+    write(&request(Atomicity::DataplaneAtomic as i32, [3, 4])).expect("both");
     assert_eq!(known(), [1, 2, 3, 4]);
     // An undo that fails is reported.
-    let stuck =
-        service.write(&request(Atomicity::RollbackOnError as i32, [5, STUCK, 1])).expect_err("entry 1 already exists");
+    let stuck = write(&request(Atomicity::RollbackOnError as i32, [5, STUCK, 1])).expect_err("entry 1 already exists");
     assert_eq!(stuck.code(), Code::Internal);
     assert!(stuck.message().contains("1 earlier updates could not be undone"), "{}", stuck.message());
-    let count = batches().len();
+    let count = held();
     let many = 1000..1000 + MOST_AT_ONCE as u32;
-    let refused = service.write(&request(Atomicity::DataplaneAtomic as i32, many.clone().chain([5000])));
+    let refused = write(&request(Atomicity::DataplaneAtomic as i32, many.clone().chain([5000])));
     assert_eq!(refused.expect_err("too many").code(), Code::Unimplemented);
-    assert_eq!(service.write(&request(7, [6])).expect_err("no atomicity").code(), Code::InvalidArgument);
-    assert_eq!(batches().len(), count);
-    service
-        .write(&request(Atomicity::DataplaneAtomic as i32, many))
-        .expect("the batch has the maximum number of updates");
+    assert_eq!(write(&request(7, [6])).expect_err("no atomicity").code(), Code::InvalidArgument);
+    assert_eq!(held(), count);
+    write(&request(Atomicity::DataplaneAtomic as i32, many)).expect("the batch has the maximum number of updates");
 }
 
 #[test]
 fn writers_are_the_primary_controllers_of_their_roles() {
     let service = Service::new(Groups::default());
-    let write = |request: &WriteRequest| service.write(request).map_err(|status| status.code());
+    let write = |request: &WriteRequest| service.write(request, Caller::Controller).map_err(|status| status.code());
     assert_eq!(write(&request(0, [1])), Err(Code::NotFound), "an unknown role must be refused");
     let default = WriteRequest { role: String::new(), ..request(0, [1]) };
     assert_eq!(write(&default), Err(Code::PermissionDenied), "the default role has no primary controller");
@@ -193,4 +200,25 @@ fn writers_are_the_primary_controllers_of_their_roles() {
     assert!(write(&numbered).is_ok());
     let other = WriteRequest { election_id: Some(Uint128 { high: 0, low: 2 }), ..numbered };
     assert_eq!(write(&other), Err(Code::PermissionDenied));
+}
+
+#[test]
+fn the_operator_writes_without_ousting_a_controller() {
+    let service = Service::new(Groups::default());
+    let (sender, _receiver) = mpsc::channel(4);
+    let client = service.arbiter.join(sender, oneshot::channel().0).expect("a stream is free");
+    let one = Some(Uint128 { high: 0, low: 1 });
+    let update = MasterArbitrationUpdate { device_id: 1, role: None, election_id: one, status: None };
+    service.arbiter.arbitrate(client, &update).expect("primary");
+    let write = |request: &WriteRequest, caller| service.write(request, caller).map_err(|status| status.code());
+    let own = WriteRequest { device_id: 0, role: String::new(), election_id: None, ..request(0, [1]) };
+    assert_eq!(write(&own, Caller::Controller), Err(Code::NotFound), "id 0 is no device for a controller");
+    let own = WriteRequest { device_id: 1, ..own };
+    assert_eq!(write(&own, Caller::Controller), Err(Code::PermissionDenied));
+    assert!(write(&WriteRequest { device_id: 0, ..own.clone() }, Caller::Operator).is_ok());
+    let controllers = WriteRequest { election_id: one, ..WriteRequest { updates: vec![insert(2)], ..own.clone() } };
+    assert!(write(&controllers, Caller::Controller).is_ok(), "the controller is still primary");
+    // A controller at the operator's socket takes part in the arbitration.
+    let other = WriteRequest { election_id: Some(Uint128 { high: 0, low: 9 }), ..own };
+    assert_eq!(write(&other, Caller::Operator), Err(Code::PermissionDenied));
 }

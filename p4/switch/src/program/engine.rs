@@ -57,6 +57,11 @@ pub struct Fates {
     pub oversized: u64,
 }
 
+/// The program has an engine for each of its workers already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many workers")]
+pub struct TooManyEngines;
+
 /// Processes packets, for one worker.
 pub struct Engine {
     host: &'static Host,
@@ -75,13 +80,13 @@ impl Engine {
         batch: u32,
         pool: &BufferPool,
         digests: Arc<Digests>,
-    ) -> Result<Engine, String> {
+    ) -> Result<Engine, TooManyEngines> {
         let outcome = Outcome { pool: pool.clone(), digests, sent: Vec::with_capacity(256), lost: 0, no_buffer: 0 };
         let outcome = Box::into_raw(Box::new(outcome));
         // SAFETY: the callbacks below get this pointer, which lives as long as the worker.
         let worker = unsafe { (host.worker_new)(batch, sent, lost, digest, outcome.cast()) };
         let engine = Engine { host, worker, outcome, frames: Vec::new() };
-        if worker.is_null() { Err("too many workers".to_owned()) } else { Ok(engine) }
+        if worker.is_null() { Err(TooManyEngines) } else { Ok(engine) }
     }
 
     /// Processes packets, each with its ingress port. Packets that leave are added to `leaving` in order, each with its

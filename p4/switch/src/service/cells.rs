@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use namehop_p4_compile::layout::Shape;
+use namehop_p4_compile::description::RegisterDescription;
+use namehop_p4_compile::layout::{Leaf, Shape};
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::Parts;
 use namehop_p4runtime::info::Object;
@@ -15,7 +16,8 @@ use namehop_p4runtime::message::{
 use num_bigint::BigInt;
 
 use super::{PART, Running, bits, parts, places};
-use crate::control::cells::{MeterRates, leaves_of, read_leaf, write_leaf};
+use crate::cells::Rates;
+use crate::objects::cells::{read_leaf, write_leaf};
 
 /// Cells of one object: its index, and the cell indices.
 type Cells = (usize, Range<u64>);
@@ -75,26 +77,26 @@ pub(super) fn without_colors(given: Option<Unsupported>) -> Result<(), Status> {
 }
 
 /// The rates of a meter.
-pub(super) fn rates(config: MeterConfig) -> Result<MeterRates, Status> {
+pub(super) fn rates(config: MeterConfig) -> Result<Rates, Status> {
     if config.eburst != 0 {
         return Err(Status::unimplemented(
             "'eburst' is for single-rate meters, and all meters have two rates: omit it",
         ));
     }
-    let rates = MeterRates {
+    let rates = Rates {
         committed_rate: amount("cir", config.cir)?,
         committed_burst: amount("cburst", config.cburst)?,
         peak_rate: amount("pir", config.pir)?,
         peak_burst: amount("pburst", config.pburst)?,
     };
-    let MeterRates { committed_rate, peak_rate, .. } = rates;
+    let Rates { committed_rate, peak_rate, .. } = rates;
     if committed_rate > peak_rate {
         return Err(Status::invalid_argument(format!("cir {committed_rate} is above pir {peak_rate}")));
     }
     Ok(rates)
 }
 
-pub(super) fn config(rates: &MeterRates) -> MeterConfig {
+pub(super) fn config(rates: &Rates) -> MeterConfig {
     MeterConfig {
         cir: rates.committed_rate as i64,
         cburst: rates.committed_burst as i64,
@@ -119,8 +121,8 @@ pub fn data(shape: &Shape, numbers: &mut impl Iterator<Item = BigInt>) -> P4Data
     P4Data { data: Some(value) }
 }
 
-/// Appends the scalar parts of a value to `into`.
-fn numbers(what: &str, shape: &Shape, given: &P4Data, into: &mut Vec<BigInt>) -> Result<(), Status> {
+/// Appends the scalar parts of a value to `into`: `None` for each part of a member without data, which keeps its value.
+fn numbers(what: &str, shape: &Shape, given: &P4Data, into: &mut Vec<Option<BigInt>>) -> Result<(), Status> {
     let wrong = || Status::invalid_argument(format!("{what}: the value has the wrong type"));
     let mut members = |shapes: &mut dyn Iterator<Item = &Shape>, given: &P4StructLike| {
         let shapes: Vec<_> = shapes.collect();
@@ -134,16 +136,31 @@ fn numbers(what: &str, shape: &Shape, given: &P4Data, into: &mut Vec<BigInt>) ->
             members(&mut shapes.iter().map(|(_, shape)| shape), given)
         }
         (Shape::Tuple(shapes), Some(DataValue::Tuple(given))) => members(&mut shapes.iter(), given),
+        (_, None) => {
+            into.extend(shape.leaves().0.iter().map(|_| None));
+            Ok(())
+        }
         (Shape::Bool, Some(DataValue::Bool(given))) => {
-            into.push(BigInt::from(u8::from(*given)));
+            into.push(Some(BigInt::from(u8::from(*given))));
             Ok(())
         }
         (Shape::Bits { width, .. }, Some(DataValue::Bitstring(given))) => {
-            into.push(bits::read(&|| what.to_owned(), given, *width)?);
+            into.push(Some(bits::read(&|| what.to_owned(), given, *width)?));
             Ok(())
         }
         _ => Err(wrong()),
     }
+}
+
+/// The type of a register's cells, and their scalar parts.
+fn parts_of(register: &RegisterDescription) -> Result<(&Shape, Vec<Leaf>), Status> {
+    let path = &register.path;
+    let shape = register.shape.as_ref().ok_or_else(|| {
+        Status::unimplemented(format!(
+            "register {path}: its cells contain headers or stacks, which cannot be read or written"
+        ))
+    })?;
+    Ok((shape, shape.leaves().0))
 }
 
 impl Running {
@@ -156,7 +173,7 @@ impl Running {
         let data = given.data.unwrap_or_default();
         let (packets, bytes) = (amount("packets", data.packet_count)?, amount("bytes", data.byte_count)?);
         for index in indices {
-            self.control.live.program.set_counter(place, index as usize, packets, bytes);
+            self.objects.live.program.set_counter(place, index as usize, packets, bytes);
         }
         Ok(())
     }
@@ -165,7 +182,7 @@ impl Running {
         let all = self.counter_cells(given)?.into_iter();
         let all = all.flat_map(|(place, indices)| indices.map(move |index| (place, index)));
         Ok(parts(all.filter_map(|(place, at)| {
-            let (packets, bytes) = self.control.live.program.counter(place, at as usize)?;
+            let (packets, bytes) = self.objects.live.program.counter(place, at as usize)?;
             let data = CounterData { byte_count: bytes as i64, packet_count: packets as i64 };
             let counter_id = self.info.counters[place].preamble().id;
             let entry = CounterEntry { counter_id, index: index(at), data: Some(data) };
@@ -181,7 +198,7 @@ impl Running {
         without_colors(given.counter_data)?;
         let (place, indices) = changed("meter", update, given.meter_id, self.meter_cells(given)?)?;
         let rates = given.config.map(rates).transpose()?;
-        self.control.live.set_rates(place, indices, rates);
+        self.objects.live.set_rates(place, indices, rates);
         Ok(())
     }
 
@@ -189,7 +206,7 @@ impl Running {
         let all = self.meter_cells(given)?.into_iter();
         let all = all.flat_map(|(place, indices)| indices.map(move |index| (place, index)));
         Ok(parts(all.map(|(place, at)| {
-            let known = self.control.live.rates();
+            let known = self.objects.live.rates();
             let config = known.get(place).and_then(|cells| cells.get(&at)).map(config);
             let meter_id = self.info.meters[place].preamble().id;
             Ok(Entity {
@@ -204,16 +221,19 @@ impl Running {
 
     pub(super) fn change_register(&self, update: UpdateType, given: &RegisterEntry) -> Result<(), Status> {
         let (place, indices) = changed("register", update, given.register_id, self.register_cells(given)?)?;
-        let state = self.control.state();
+        let state = self.objects.state();
         let described = &state.description.registers[place];
-        let leaves = leaves_of(described).map_err(Status::unimplemented)?;
+        let Some(data) = &given.data else {
+            // As with counters and meters, no value resets the cells.
+            self.objects.live.each_register_cell(place, indices, |_, cell| cell.fill(0));
+            return Ok(());
+        };
+        let (shape, leaves) = parts_of(described)?;
         let mut values = Vec::new();
-        match (&described.shape, &given.data) {
-            (Some(shape), Some(data)) => numbers(&described.path, shape, data, &mut values)?,
-            _ => return Err(Status::invalid_argument(format!("register {}: the value is missing", described.path))),
-        }
-        self.control.live.each_register_cell(place, indices, |_, cell| {
-            leaves.iter().zip(&values).for_each(|(leaf, number)| write_leaf(leaf, cell, number));
+        numbers(&described.path, shape, data, &mut values)?;
+        self.objects.live.each_register_cell(place, indices, |_, cell| {
+            let given = leaves.iter().zip(&values).filter_map(|(leaf, number)| Some((leaf, number.as_ref()?)));
+            given.for_each(|(leaf, number)| write_leaf(leaf, cell, number));
         });
         Ok(())
     }
@@ -226,13 +246,12 @@ impl Running {
             cells.step_by(PART).map(move |first| (place, first..(first + PART as u64).min(end)))
         });
         Ok(Box::new(pieces.map(|(place, indices)| {
-            let state = self.control.state();
+            let state = self.objects.state();
             let described = &state.description.registers[place];
-            let leaves = leaves_of(described).map_err(Status::unimplemented)?;
-            let shape = described.shape.as_ref().ok_or_else(|| Status::internal("a register has no type"))?;
+            let (shape, leaves) = parts_of(described)?;
             let register_id = self.info.registers[place].preamble().id;
             let mut part = Vec::new();
-            self.control.live.each_register_cell(place, indices, |at, cell| {
+            self.objects.live.each_register_cell(place, indices, |at, cell| {
                 let data = data(shape, &mut leaves.iter().map(|leaf| read_leaf(leaf, cell)));
                 let entry = RegisterEntry { register_id, index: index(at), data: Some(data) };
                 part.push(Entity { entity: Some(Kind::RegisterEntry(entry)) });
@@ -246,7 +265,7 @@ impl Running {
 mod tests {
     use num_bigint::BigInt;
 
-    use super::{data, numbers};
+    use super::{DataValue, P4Data, data, numbers};
     use namehop_p4_compile::layout::Shape;
 
     #[test]
@@ -258,7 +277,15 @@ mod tests {
         let written = data(&shape, &mut values.iter().cloned());
         let mut read = Vec::new();
         numbers("x", &shape, &written, &mut read).expect("the value has this type");
-        assert_eq!(read, values);
+        assert_eq!(read, values.clone().map(Some));
+        let partial = Shape::Tuple(vec![bits(48), Shape::Bool]);
+        let written = data(&partial, &mut [7, 1].map(BigInt::from).into_iter());
+        let Some(DataValue::Tuple(mut parts)) = written.data else { panic!("a tuple") };
+        parts.members[0].data = None;
+        let (written, mut read) = (P4Data { data: Some(DataValue::Tuple(parts)) }, Vec::new());
+        numbers("x", &partial, &written, &mut read).expect("a member may have no data");
+        assert_eq!(read, [None, Some(BigInt::from(1))]);
+        let written = data(&shape, &mut values.into_iter());
         let narrow = Shape::Tuple(vec![bits(9), Shape::Bool]);
         assert!(numbers("x", &narrow, &written, &mut Vec::new()).expect_err("too wide").message().contains("9 bits"));
         assert!(numbers("x", &bits(48), &written, &mut Vec::new()).is_err());

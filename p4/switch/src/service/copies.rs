@@ -9,9 +9,11 @@ use namehop_p4runtime::message::update::Type as UpdateType;
 use namehop_p4runtime::message::{
     CloneSessionEntry, Entity, MulticastGroupEntry, PacketReplicationEngineEntry, Replica,
 };
+use namehop_p4runtime::operator::SetMirrorRequest;
+use namehop_p4runtime::operator::set_mirror_request::Target;
 
 use super::{Running, bits, parts};
-use crate::control::replication::{Group, Session};
+use crate::objects::replication::{Group, Mirror, Session};
 
 /// Maximum number of copies of one packet.
 const MOST_REPLICAS: usize = 1024;
@@ -83,7 +85,7 @@ impl Running {
             return Err(Status::invalid_argument(format!("{id} is not a clone session: use 1 to {MOST_SESSION}")));
         }
         let what = if is_group { format!("multicast group {id}") } else { format!("clone session {id}") };
-        let mut known = self.control.replication();
+        let mut known = self.objects.replication();
         let key = u64::from(id);
         let is_there = if is_group { known.groups.contains_key(&key) } else { known.sessions.contains_key(&key) };
         match (update, is_there) {
@@ -97,7 +99,7 @@ impl Running {
         if update != UpdateType::Delete && list.is_empty() {
             return Err(Status::invalid_argument(format!("{what} has no replicas: delete it instead")));
         }
-        let switch = &self.control.live.switch;
+        let switch = &self.objects.live.switch;
         let done = if is_group {
             known.group(switch, key, Group { members: list, metadata })
         } else {
@@ -106,9 +108,22 @@ impl Running {
         done.map_err(|error| Status::invalid_argument(error.to_string()))
     }
 
+    /// Sets the destination of the copies of a session to a port or a group, which a clone session of P4Runtime cannot
+    /// express.
+    pub(super) fn change_mirror(&self, given: &SetMirrorRequest) -> Result<(), Status> {
+        let to =
+            |target: u32, is_group| Mirror { target: u64::from(target), is_group, longest_bytes: given.longest_bytes };
+        let mirror = given.target.map(|target| match target {
+            Target::Port(port) => to(port, false),
+            Target::Group(group) => to(group, true),
+        });
+        let done = self.objects.replication().mirror(&self.objects.live.switch, u64::from(given.session), mirror);
+        done.map_err(|error| Status::invalid_argument(error.to_string()))
+    }
+
     pub(super) fn read_copies(&self, given: &PacketReplicationEngineEntry) -> Result<Parts<'_>, Status> {
         let wanted = |asked: u32, known: u64| asked == 0 || u64::from(asked) == known;
-        let known = self.control.replication();
+        let known = self.objects.replication();
         let group = |(id, group): (&u64, &Group)| {
             entity(ReplicationKind::MulticastGroupEntry(MulticastGroupEntry {
                 multicast_group_id: *id as u32,

@@ -12,10 +12,9 @@ use namehop_p4runtime::message::{CounterData, DirectCounterEntry, DirectMeterEnt
 
 use super::tables::Table;
 use super::{Running, cells, place};
-use crate::control::cells::MeterRates;
-use crate::control::live::Live;
-use crate::control::rows::identity;
-use crate::control::state::State;
+use crate::cells::Rates;
+use crate::objects::rows::identity;
+use crate::objects::state::State;
 use crate::program::Entry;
 
 /// Values to set for an entry; values that are `None` stay unchanged.
@@ -23,7 +22,7 @@ use crate::program::Entry;
 pub(super) struct Direct {
     counter: Option<(u64, u64)>,
     /// `Some(None)` removes the rates.
-    meter: Option<Option<MeterRates>>,
+    meter: Option<Option<Rates>>,
 }
 
 impl Direct {
@@ -71,22 +70,22 @@ impl Table<'_> {
 impl Running {
     pub(super) fn set_direct(&self, cells: &Cells, cell: u32, direct: &Direct) {
         if let (Some(counter), Some((packets, bytes))) = (cells.counter, direct.counter) {
-            self.control.live.program.set_counter(counter.index(), cell as usize, packets, bytes);
+            self.objects.live.program.set_counter(counter.index(), cell as usize, packets, bytes);
         }
         if let (Some(meter), Some(rates)) = (cells.meter, direct.meter) {
-            self.control.live.set_rates(meter.index(), u64::from(cell)..u64::from(cell) + 1, rates);
+            self.objects.live.set_rates(meter.index(), u64::from(cell)..u64::from(cell) + 1, rates);
         }
     }
 
     fn counter_data(&self, cells: &Cells, cell: Option<u32>) -> Option<CounterData> {
-        let (packets, bytes) = self.control.live.program.counter(cells.counter?.index(), cell? as usize)?;
+        let (packets, bytes) = self.objects.live.program.counter(cells.counter?.index(), cell? as usize)?;
         Some(CounterData { byte_count: bytes as i64, packet_count: packets as i64 })
     }
 
     /// Adds the requested counter, meter and idle time to an entry.
     pub(super) fn with_direct(
         &self,
-        state: &State<std::sync::Arc<Live>>,
+        state: &State,
         number: usize,
         (identity, entry): (&[u64], &Entry),
         asked: &TableEntry,
@@ -108,7 +107,7 @@ impl Running {
     }
 
     fn meter_config(&self, cells: &Cells, cell: Option<u32>) -> Option<MeterConfig> {
-        let known = self.control.live.rates();
+        let known = self.objects.live.rates();
         known.get(cells.meter?.index())?.get(&u64::from(cell?)).map(cells::config)
     }
 
@@ -125,7 +124,7 @@ impl Running {
         }
         let given = given.ok_or_else(|| Status::invalid_argument(format!("the entry of the {what} is missing")))?;
         let number = place(&self.info.tables, "table", given.table_id)?;
-        let state = self.control.state();
+        let state = self.objects.state();
         let described = &state.description.tables[number];
         let table = Table { info: &self.info.tables[number], described };
         table.needs(kind, &format!("{what}s"))?;

@@ -56,7 +56,7 @@ impl Running {
     }
 
     fn look(&self, idle: &mut Idle) {
-        let state = self.control.state();
+        let state = self.objects.state();
         let now = Instant::now();
         idle.look += 1;
         let Idle { watched, look, due, .. } = idle;
@@ -68,7 +68,7 @@ impl Running {
                 let Some(entry) = state.entry(number, identity) else { continue };
                 let Some(cell) = state.cell(number, &entry) else { continue };
                 let (packets, _) =
-                    self.control.live.program.counter(counter.index(), cell as usize).unwrap_or_default();
+                    self.objects.live.program.counter(counter.index(), cell as usize).unwrap_or_default();
                 let fresh = || Watched { entry: extra.since, packets, since: now, is_told: false, look: *look };
                 let known = watched.entry((number, identity.clone())).or_insert_with(fresh);
                 known.look = *look;

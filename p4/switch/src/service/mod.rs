@@ -21,16 +21,17 @@ mod value_sets;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use namehop_p4_compile::description::DamagedP4Info;
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::{Device, Parts, Undo};
 use namehop_p4runtime::info::{Object, P4Info};
 use namehop_p4runtime::message::entity::Entity as Kind;
 use namehop_p4runtime::message::update::Type as UpdateType;
 use namehop_p4runtime::message::{DigestList, Entity, IdleTimeoutNotification, PacketIn, PacketOut};
+use namehop_p4runtime::operator::{SetMirrorRequest, TakeReportsResponse};
 
-use crate::control::server::Control;
+use crate::Switch;
 use crate::controller::Controller;
+use crate::objects::{DescriptionError, Objects};
 use idle::Idle;
 use packets::Headers;
 use reports::Reports;
@@ -41,7 +42,7 @@ const PART: usize = 512;
 /// A running program as a P4Runtime device.
 pub struct Running {
     id: u64,
-    control: Arc<Control>,
+    objects: Objects,
     info: P4Info,
     program: Vec<u8>,
     port: Option<Arc<Controller>>,
@@ -51,20 +52,24 @@ pub struct Running {
 }
 
 impl Running {
-    /// Makes the device of a program. `program` holds the bytes that it was loaded from; `port` is the controller's
-    /// port.
+    /// Makes the device of a running program. `file` holds the bytes that the program was loaded from.
     ///
     /// # Errors
-    /// Fails if the program's description is damaged.
-    pub fn new(
-        id: u64,
-        control: Arc<Control>,
-        program: Vec<u8>,
-        port: Option<Arc<Controller>>,
-    ) -> Result<Running, DamagedP4Info> {
-        let info = control.state().description.p4info()?;
+    /// Fails if the program's description is damaged, or of another version.
+    pub fn new(id: u64, switch: &Switch, file: Vec<u8>) -> Result<Running, DescriptionError> {
+        let objects = Objects::new(&switch.program, switch.control())?;
+        let info = objects.state().description.p4info()?;
         let headers = Headers::of(&info);
-        Ok(Running { id, control, info, program, port, headers, reports: Mutex::default(), idle: Mutex::default() })
+        Ok(Running {
+            id,
+            objects,
+            info,
+            program: file,
+            port: switch.controller.clone(),
+            headers,
+            reports: Mutex::default(),
+            idle: Mutex::default(),
+        })
     }
 }
 
@@ -104,7 +109,7 @@ impl Device for Running {
 
     fn reset(&self) -> Result<(), Status> {
         *self.reports.lock().unwrap_or_else(PoisonError::into_inner) = Reports::default();
-        self.control.reset().map_err(Status::internal)
+        self.objects.reset().map_err(profiles::internal)
     }
 
     fn change(&self, update: UpdateType, entity: &Entity) -> Result<(), Status> {
@@ -128,8 +133,9 @@ impl Device for Running {
         self.change_and_keep(update, entity)
     }
 
-    fn alone<R>(&self, packets_wait: bool, work: impl FnOnce() -> R) -> R {
-        self.control.alone(packets_wait, work)
+    fn hold<R>(&self, work: impl FnOnce() -> R) -> R {
+        let _hold = self.objects.live.switch.hold();
+        work()
     }
 
     fn read(&self, entity: &Entity) -> Result<Parts<'_>, Status> {
@@ -176,6 +182,14 @@ impl Device for Running {
 
     fn idle(&self) -> Option<IdleTimeoutNotification> {
         self.idle_entries()
+    }
+
+    fn set_mirror(&self, request: &SetMirrorRequest) -> Result<(), Status> {
+        self.change_mirror(request)
+    }
+
+    fn take_reports(&self, most: u32) -> TakeReportsResponse {
+        self.waiting_reports(most)
     }
 }
 

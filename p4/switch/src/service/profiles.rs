@@ -10,17 +10,38 @@ use namehop_p4runtime::message::{Action, ActionProfileGroup, ActionProfileMember
 
 use super::tables::{Table, show_action};
 use super::{Running, parts, place, places};
-use crate::control::profiles::{ActionOf, Refused, Share};
+use crate::objects::error::ObjectError;
+use crate::objects::profiles::{ActionOf, Share};
 use crate::program::Change;
 
-pub(super) fn status(refused: Refused) -> Status {
-    match refused {
-        Refused::NotFound(text) => Status::not_found(text),
-        Refused::Exists(text) => Status::already_exists(text),
-        Refused::Invalid(text) => Status::invalid_argument(text),
-        Refused::Full(text) => Status::resource_exhausted(text),
-        Refused::InUse(text) => Status::failed_precondition(text),
+/// The status of a refused change.
+pub(super) fn status(error: ObjectError) -> Status {
+    let text = error.to_string();
+    match error {
+        ObjectError::NotFound(_) | ObjectError::NoMember(..) | ObjectError::NoReferred(..) => Status::not_found(text),
+        ObjectError::Exists(_) => Status::already_exists(text),
+        ObjectError::InUse(_) | ObjectError::InGroup(..) => Status::failed_precondition(text),
+        ObjectError::Table(_)
+        | ObjectError::ValueSetFull(..)
+        | ObjectError::ValueSet(_)
+        | ObjectError::SlotsFull(..)
+        | ObjectError::MembersFull(..)
+        | ObjectError::GroupFull(..) => Status::resource_exhausted(text),
+        ObjectError::NoAction(..)
+        | ObjectError::DefaultOnly(..)
+        | ObjectError::NoProfile(_)
+        | ObjectError::EmptySet(_)
+        | ObjectError::NoSelector(_)
+        | ObjectError::Actionless(_)
+        | ObjectError::NotASelector(_)
+        | ObjectError::Replication(_)
+        | ObjectError::Weight(..) => Status::invalid_argument(text),
     }
+}
+
+/// The status of a change that restores a state and cannot fail.
+pub(super) fn internal(error: ObjectError) -> Status {
+    Status::internal(error.to_string())
 }
 
 fn change(update: UpdateType) -> Result<Change, Status> {
@@ -44,7 +65,7 @@ impl Running {
     /// The index of a profile in the program, from its index in p4info.
     fn own_profile(&self, number: usize) -> Result<usize, Status> {
         let name = &self.info.action_profiles[number].preamble().name;
-        let state = self.control.state();
+        let state = self.objects.state();
         let found = state.description.profiles.iter().position(|profile| profile.path == *name);
         found.ok_or_else(|| Status::internal(format!("action profile {name} is missing")))
     }
@@ -55,7 +76,7 @@ impl Running {
     }
 
     fn member_action(&self, profile: usize, given: &Action) -> Result<ActionOf, Status> {
-        let state = self.control.state();
+        let state = self.objects.state();
         let of = state.description.tables.iter().position(|table| table.profile() == Some(profile));
         let number = of.ok_or_else(|| Status::internal("no table uses this action profile"))?;
         let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
@@ -70,7 +91,7 @@ impl Running {
             Some(action) if change != Change::Delete => Some(self.member_action(profile, action)?),
             _ => None,
         };
-        self.control.state().change_member(profile, given.member_id, change, action).map_err(status)
+        self.objects.state().change_member(profile, given.member_id, change, action).map_err(status)
     }
 
     pub(super) fn change_group(&self, update: UpdateType, given: &ActionProfileGroup) -> Result<(), Status> {
@@ -84,7 +105,7 @@ impl Running {
         let shares = given.members.iter().map(share).collect::<Result<_, Status>>()?;
         let most = u32::try_from(given.max_size)
             .map_err(|_| Status::invalid_argument("the maximum size must not be below 0"))?;
-        self.control.state().change_group(profile, given.group_id, change(update)?, shares, most).map_err(status)
+        self.objects.state().change_group(profile, given.group_id, change(update)?, shares, most).map_err(status)
     }
 
     /// The profiles of a request, each with its id.
@@ -97,7 +118,7 @@ impl Running {
     pub(super) fn read_members(&self, given: &ActionProfileMember) -> Result<Parts<'_>, Status> {
         let mut found = Vec::new();
         for (action_profile_id, profile) in self.asked_profiles(given.action_profile_id)? {
-            let state = self.control.state();
+            let state = self.objects.state();
             let all = state.profiles[profile].members.iter();
             for (id, member) in all.filter(|(id, _)| given.member_id == 0 || **id == given.member_id) {
                 let action = Some(show_action(&member.action, &self.info.actions));
@@ -111,7 +132,7 @@ impl Running {
     pub(super) fn read_groups(&self, given: &ActionProfileGroup) -> Result<Parts<'_>, Status> {
         let mut found = Vec::new();
         for (action_profile_id, profile) in self.asked_profiles(given.action_profile_id)? {
-            let state = self.control.state();
+            let state = self.objects.state();
             let all = state.profiles[profile].groups.iter();
             for (id, group) in all.filter(|(id, _)| given.group_id == 0 || **id == given.group_id) {
                 let member = |share: &Share| GroupMember {

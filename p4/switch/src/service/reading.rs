@@ -10,8 +10,8 @@ use namehop_p4runtime::message::{Entity, TableEntry};
 
 use super::tables::{Table, notes};
 use super::{PART, Running, parts, places};
-use crate::control::rows::identity;
-use crate::control::state::{Extra, Notes};
+use crate::objects::rows::identity;
+use crate::objects::state::{Extra, Notes};
 use crate::program::Entry;
 
 /// A filter on the entries of a table; fields that are not set match any entry.
@@ -69,7 +69,7 @@ impl Running {
         }
         let mut wanted = Vec::new();
         for number in numbers {
-            let state = self.control.state();
+            let state = self.objects.state();
             let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
             wanted.push((number, Wanted::of(&table, given)?));
         }
@@ -80,7 +80,7 @@ impl Running {
             loop {
                 let (number, wanted_here) = wanted.peek()?;
                 let number = *number;
-                let state = self.control.state();
+                let state = self.objects.state();
                 let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
                 let show = |identity: &[u64], entry: &Entry| {
                     entity(self.with_direct(&state, number, (identity, entry), &asked, &table))
@@ -116,7 +116,7 @@ impl Running {
 
     /// The default action of a table, if its metadata match the request.
     fn default_entry(&self, number: usize, asked: &Notes) -> Option<Entity> {
-        let state = self.control.state();
+        let state = self.objects.state();
         let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
         let ((action, data), notes) = state.default(number)?;
         if !notes.fit(asked) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use namehop_p4_compile::description::DigestDescription;
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::{Parts, Undo};
 use namehop_p4runtime::info::Object;
@@ -11,9 +12,11 @@ use namehop_p4runtime::message::digest_entry::Config as DigestConfig;
 use namehop_p4runtime::message::entity::Entity as Kind;
 use namehop_p4runtime::message::update::Type as UpdateType;
 use namehop_p4runtime::message::{DigestEntry, DigestList, Entity, P4Data};
+use namehop_p4runtime::operator::TakeReportsResponse;
+use namehop_p4runtime::operator::take_reports_response::Report;
 
 use super::{Running, cells, parts, place, places};
-use crate::control::cells::unpack;
+use crate::objects::cells::unpack;
 
 /// Maximum number of digests in a list.
 const MOST_IN_LIST: usize = 256;
@@ -100,7 +103,7 @@ impl Running {
     /// The next list that is full, or has reached its timeout.
     pub(super) fn due_reports(&self) -> Option<DigestList> {
         let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
-        // Without subscriptions, leave the digests to the control socket.
+        // Without subscriptions, leave the digests to the operator.
         if reports.wanted.is_empty() {
             return None;
         }
@@ -108,17 +111,16 @@ impl Running {
             if reports.wanted.values().any(Wanted::is_due) {
                 break;
             }
-            let Some(report) = self.control.live.program.digests.take() else { break };
+            let Some(report) = self.objects.live.program.digests.take() else { break };
             let place = report.number as usize;
-            let state = self.control.state();
+            let state = self.objects.state();
             let (Some(wanted), Some(described)) =
                 (reports.wanted.get_mut(&place), state.description.digests.get(place))
             else {
-                self.control.live.program.digests.count_dropped();
+                self.objects.live.program.digests.count_dropped();
                 continue;
             };
-            let (leaves, _) = described.shape.leaves();
-            let data = cells::data(&described.shape, &mut unpack(&leaves, report.bytes()).into_iter());
+            let data = value_of(described, report.bytes());
             if wanted.waiting.is_empty() {
                 wanted.since = Instant::now();
             }
@@ -130,4 +132,28 @@ impl Running {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Some(DigestList { digest_id, list_id: reports.lists, data, timestamp: now.as_nanos() as i64 })
     }
+
+    /// Takes waiting digests for the operator: digests that no controller has requested.
+    pub(super) fn waiting_reports(&self, most: u32) -> TakeReportsResponse {
+        let digests = &self.objects.live.program.digests;
+        let mut reports = Vec::new();
+        while reports.len() < (most as usize).min(BURST)
+            && let Some(digest) = digests.take()
+        {
+            let state = self.objects.state();
+            let place = digest.number as usize;
+            let (Some(info), Some(described)) = (self.info.digests.get(place), state.description.digests.get(place))
+            else {
+                continue;
+            };
+            reports.push(Report { digest_id: info.preamble().id, value: Some(value_of(described, digest.bytes())) });
+        }
+        TakeReportsResponse { reports, dropped: digests.dropped() }
+    }
+}
+
+/// The value of a digest, from its packed parts.
+fn value_of(described: &DigestDescription, bytes: &[u8]) -> P4Data {
+    let (leaves, _) = described.shape.leaves();
+    cells::data(&described.shape, &mut unpack(&leaves, bytes).into_iter())
 }

@@ -1,7 +1,5 @@
 //! Table entries and default actions: decoding for writes, and encoding for reads.
 
-use std::sync::Arc;
-
 use namehop_p4_compile::description::TableDescription;
 use namehop_p4_lang::interpret::table::{Match, RuntimeEntry};
 use namehop_p4_lang::value::{self, Value};
@@ -19,14 +17,14 @@ use num_bigint::BigInt;
 
 use super::direct::Direct;
 use super::keys::key_match;
-use super::profiles::watched_by_port;
+use super::profiles::{internal, status, watched_by_port};
 use super::{Running, bits, place};
-use crate::control::defaults::default_data;
-use crate::control::entry;
-use crate::control::live::Live;
-use crate::control::profiles::{ActionOf, Profile, Reference, SetAction};
-use crate::control::rows::identity;
-use crate::control::state::{Extra, Notes, State};
+use crate::objects::defaults::default_data;
+use crate::objects::entry;
+use crate::objects::error::ObjectError;
+use crate::objects::profiles::{ActionOf, Reference, SetAction};
+use crate::objects::rows::identity;
+use crate::objects::state::{Extra, Notes, State};
 use crate::program::{Change, Entry};
 
 /// A table in p4info and in the compiled program.
@@ -272,19 +270,10 @@ pub(super) fn show_action(action: &ActionOf, actions: &[info::Action]) -> Action
     Action { action_id: known.map_or(0, |known| known.preamble().id), params }
 }
 
-/// Checks that a profile has the object of a reference; the error names the missing object.
-fn known_reference(profile: &Profile, reference: &Reference) -> Result<(), String> {
-    match reference {
-        Reference::Member(id) if !profile.members.contains_key(id) => Err(format!("member {id}")),
-        Reference::Group(id) if !profile.groups.contains_key(id) => Err(format!("group {id}")),
-        _ => Ok(()),
-    }
-}
-
 impl Running {
     pub(super) fn change_table(&self, update: UpdateType, given: &TableEntry) -> Result<(), Status> {
         let number = place(&self.info.tables, "table", given.table_id)?;
-        let mut state = self.control.state();
+        let mut state = self.objects.state();
         let described = state.description.tables.get(number).ok_or_else(|| Status::internal("a table is missing"))?;
         let table = Table { info: &self.info.tables[number], described };
         if given.is_default_action {
@@ -325,16 +314,13 @@ impl Running {
             (UpdateType::Delete, Some(known)) => (Change::Delete, known),
             _ => return Err(Status::not_found(format!("table {name} has no entry with this key"))),
         };
-        if let (Some(reference), Some(profile)) = (&reference, described.profile()) {
-            known_reference(&state.profiles[profile], reference).map_err(|what| {
-                let path = &state.description.profiles[profile].path;
-                Status::not_found(format!("table {name}: profile {path} has no {what}"))
-            })?;
-        }
-        // Errors in the entry itself were reported above.
-        if let Err(reason) = state.put(number, change, new, reference) {
-            let is_there = change == Change::Insert && state.entry(number, &key).is_some();
-            return Err(if is_there { Status::already_exists(reason) } else { Status::resource_exhausted(reason) });
+        if let Err(error) = state.put(number, change, new, reference) {
+            return Err(match error {
+                ObjectError::Table(reason) if change == Change::Insert && state.entry(number, &key).is_some() => {
+                    Status::already_exists(reason.to_string())
+                }
+                error => status(error),
+            });
         }
         if change != Change::Delete {
             state.set_extra(number, &key, given.idle_timeout_ns, notes(given));
@@ -349,7 +335,7 @@ impl Running {
 
     fn change_default(
         &self,
-        state: &mut State<Arc<Live>>,
+        state: &mut State,
         update: UpdateType,
         number: usize,
         given: &TableEntry,
@@ -367,13 +353,13 @@ impl Running {
             return Err(table.bad("a default action can only be modified, and has no keys and no priority"));
         }
         let Some(action) = &given.action else {
-            return state.reset_default(number).map_err(Status::internal);
+            return state.reset_default(number).map_err(internal);
         };
         let Chosen::Own(action, values) = table.table_action(action, true)? else {
             return Err(Status::internal("a default action must not be a reference"));
         };
         let data = default_data(&described.table, action, &values);
-        state.put_default(number, action as u32, data).map_err(Status::internal)?;
+        state.put_default(number, action as u32, data).map_err(internal)?;
         state.set_default_notes(number, notes(given));
         Ok(())
     }

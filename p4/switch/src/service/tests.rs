@@ -11,7 +11,7 @@ use namehop_p4runtime::message::{Action, FieldMatch, TableAction, TableEntry};
 use proptest::prelude::*;
 
 use super::tables::Table;
-use crate::control::tests::description;
+use crate::objects::tests::description;
 
 const ROUTE: &str = "I.route";
 const MACS: &str = "I.macs";

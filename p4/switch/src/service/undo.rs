@@ -12,14 +12,14 @@ use namehop_p4runtime::message::packet_replication_engine_entry::Type as Replica
 use namehop_p4runtime::message::update::Type as UpdateType;
 use namehop_p4runtime::message::{CounterData, Entity, Index, PacketReplicationEngineEntry, TableEntry};
 
-use super::profiles::status;
+use super::profiles::{internal, status};
 use super::tables::Table;
 use super::{Running, place};
-use crate::control::cells::MeterRates;
-use crate::control::profiles::Reference;
-use crate::control::replication::{Mirror, Session};
-use crate::control::rows::identity;
-use crate::control::state::Notes;
+use crate::cells::Rates;
+use crate::objects::profiles::Reference;
+use crate::objects::replication::{Mirror, Session};
+use crate::objects::rows::identity;
+use crate::objects::state::Notes;
 use crate::program::{Change, Entry};
 
 /// Counter and meter of an entry, or of a cell.
@@ -28,7 +28,7 @@ struct Measures {
     /// Index of the counter, and its packets and bytes.
     counter: Option<(usize, (u64, u64))>,
     /// Index of the meter, and its rates.
-    meter: Option<(usize, Option<MeterRates>)>,
+    meter: Option<(usize, Option<Rates>)>,
 }
 
 /// The saved state of an entry.
@@ -81,12 +81,12 @@ impl Running {
 
     fn keep_default(&self, given: &TableEntry) -> Result<Undo<'_>, Status> {
         let number = place(&self.info.tables, "table", given.table_id)?;
-        let state = self.control.state();
+        let state = self.objects.state();
         let Some(((action, data), notes)) = state.default(number) else { return Ok(Box::new(|| Ok(()))) };
         let (action, data, notes) = (*action, data.clone(), notes.clone());
         Ok(Box::new(move || {
-            let mut state = self.control.state();
-            state.put_default(number, action, data).map_err(Status::internal)?;
+            let mut state = self.objects.state();
+            state.put_default(number, action, data).map_err(internal)?;
             state.set_default_notes(number, notes);
             Ok(())
         }))
@@ -95,20 +95,20 @@ impl Running {
     /// The table and the identity of an entry.
     fn identity_of(&self, given: &TableEntry) -> Result<(usize, Identity), Status> {
         let number = place(&self.info.tables, "table", given.table_id)?;
-        let state = self.control.state();
+        let state = self.objects.state();
         let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
         Ok((number, identity(&table.entry(given, false)?.0)))
     }
 
     fn measures(&self, number: usize, identity: &Identity) -> Measures {
-        let state = self.control.state();
+        let state = self.objects.state();
         let cells = state.description.tables[number].table.cells;
         let Some(cell) = state.entry(number, identity).and_then(|entry| state.cell(number, &entry)) else {
             return Measures::default();
         };
-        let counted = |counter: usize| Some((counter, self.control.live.program.counter(counter, cell as usize)?));
+        let counted = |counter: usize| Some((counter, self.objects.live.program.counter(counter, cell as usize)?));
         let limits = |meter: usize| {
-            let known = self.control.live.rates();
+            let known = self.objects.live.rates();
             (meter, known.get(meter).and_then(|known| known.get(&u64::from(cell))).copied())
         };
         Measures {
@@ -120,7 +120,7 @@ impl Running {
     fn keep_entry(&self, given: &TableEntry) -> Result<Undo<'_>, Status> {
         let (number, identity) = self.identity_of(given)?;
         let measures = self.measures(number, &identity);
-        let state = self.control.state();
+        let state = self.objects.state();
         let extra = state.extra(number, &identity);
         let kept = state.entry(number, &identity).map(|entry| Kept {
             entry,
@@ -131,16 +131,16 @@ impl Running {
         });
         let set = given.counter_data.map(amounts);
         Ok(Box::new(move || {
-            let mut state = self.control.state();
+            let mut state = self.objects.state();
             let now = state.entry(number, &identity);
             let Some(kept) = kept else {
                 return match now {
-                    Some(entry) => state.apply(number, Change::Delete, entry).map_err(Status::internal),
+                    Some(entry) => state.apply(number, Change::Delete, entry).map_err(internal),
                     None => Ok(()),
                 };
             };
             let change = if now.is_some() { Change::Modify } else { Change::Insert };
-            state.put(number, change, kept.entry, kept.reference).map_err(Status::internal)?;
+            state.put(number, change, kept.entry, kept.reference).map_err(internal)?;
             state.set_extra(number, &identity, kept.timeout_ns, kept.notes);
             let cell = state.entry(number, &identity).and_then(|entry| state.cell(number, &entry));
             drop(state);
@@ -163,7 +163,7 @@ impl Running {
         let (number, identity) = self.identity_of(given)?;
         let kept = self.measures(number, &identity);
         Ok(Box::new(move || {
-            let state = self.control.state();
+            let state = self.objects.state();
             let cell = state.entry(number, &identity).and_then(|entry| state.cell(number, &entry));
             drop(state);
             if let Some(cell) = cell {
@@ -175,7 +175,7 @@ impl Running {
 
     /// Saves a cell of a counter.
     fn keep_counter(&self, number: usize, cell: u64, set: CounterData) -> Undo<'_> {
-        let before = self.control.live.program.counter(number, cell as usize);
+        let before = self.objects.live.program.counter(number, cell as usize);
         let kept = Measures { counter: before.map(|before| (number, before)), meter: None };
         Box::new(move || {
             self.restore(kept, cell, Some(amounts(set)));
@@ -185,7 +185,7 @@ impl Running {
 
     /// Saves a cell of a meter.
     fn keep_meter(&self, number: usize, cell: u64) -> Undo<'_> {
-        let rates = self.control.live.rates().get(number).and_then(|known| known.get(&cell)).copied();
+        let rates = self.objects.live.rates().get(number).and_then(|known| known.get(&cell)).copied();
         let kept = Measures { counter: None, meter: Some((number, rates)) };
         Box::new(move || {
             self.restore(kept, cell, None);
@@ -197,23 +197,23 @@ impl Running {
     fn keep_register(&self, number: usize, cell: u64) -> Undo<'_> {
         let mut before = Vec::new();
         let one = move || cell..cell.saturating_add(1);
-        self.control.live.each_register_cell(number, one(), |_, bytes| before.extend_from_slice(bytes));
+        self.objects.live.each_register_cell(number, one(), |_, bytes| before.extend_from_slice(bytes));
         Box::new(move || {
-            self.control.live.each_register_cell(number, one(), |_, bytes| bytes.copy_from_slice(&before));
+            self.objects.live.each_register_cell(number, one(), |_, bytes| bytes.copy_from_slice(&before));
             Ok(())
         })
     }
 
     /// Saves a multicast group or a clone session, which may have been set at the control socket.
     fn keep_copies(&self, given: &PacketReplicationEngineEntry) -> Undo<'_> {
-        let switch = &self.control.live.switch;
-        let known = self.control.replication();
+        let switch = &self.objects.live.switch;
+        let known = self.objects.replication();
         match &given.r#type {
             Some(ReplicationKind::MulticastGroupEntry(group)) => {
                 let group = u64::from(group.multicast_group_id);
                 let kept = known.groups.get(&group).cloned().unwrap_or_default();
                 Box::new(move || {
-                    let done = self.control.replication().group(switch, group, kept);
+                    let done = self.objects.replication().group(switch, group, kept);
                     done.map_err(|error| Status::internal(error.to_string()))
                 })
             }
@@ -222,7 +222,7 @@ impl Running {
                 let session: Session = known.sessions.get(&number).cloned().unwrap_or_default();
                 let mirror: Option<Mirror> = known.mirrors.get(&number).copied();
                 Box::new(move || {
-                    let mut known = self.control.replication();
+                    let mut known = self.objects.replication();
                     let done = match mirror {
                         Some(_) => known.mirror(switch, number, mirror),
                         None => known.session(switch, number, session),
@@ -237,9 +237,9 @@ impl Running {
     /// Saves a member of an action profile.
     fn keep_member(&self, profile: u32, id: u32) -> Result<Undo<'_>, Status> {
         let profile = self.profile(profile)?;
-        let action = self.control.state().profiles[profile].members.get(&id).map(|member| member.action.clone());
+        let action = self.objects.state().profiles[profile].members.get(&id).map(|member| member.action.clone());
         Ok(Box::new(move || {
-            let mut state = self.control.state();
+            let mut state = self.objects.state();
             let is_there = state.profiles[profile].members.contains_key(&id);
             let Some(change) = change_back(is_there, action.is_some()) else { return Ok(()) };
             state.change_member(profile, id, change, action).map_err(status)
@@ -249,10 +249,10 @@ impl Running {
     /// Saves a group of members.
     fn keep_group(&self, profile: u32, id: u32) -> Result<Undo<'_>, Status> {
         let profile = self.profile(profile)?;
-        let state = self.control.state();
+        let state = self.objects.state();
         let kept = state.profiles[profile].groups.get(&id).map(|group| (group.shares.clone(), group.most));
         Ok(Box::new(move || {
-            let mut state = self.control.state();
+            let mut state = self.objects.state();
             let is_there = state.profiles[profile].groups.contains_key(&id);
             let Some(change) = change_back(is_there, kept.is_some()) else { return Ok(()) };
             let (shares, most) = kept.unwrap_or_default();
@@ -267,13 +267,13 @@ impl Running {
 
     /// Saves a value set.
     fn keep_value_set(&self, number: usize) -> Undo<'_> {
-        let members: Vec<Vec<Match>> = self.control.state().value_sets[number].clone();
-        Box::new(move || self.control.state().set_members(number, members).map_err(Status::internal))
+        let members: Vec<Vec<Match>> = self.objects.state().value_sets[number].clone();
+        Box::new(move || self.objects.state().set_members(number, members).map_err(internal))
     }
 
     /// Restores a cell, and adds what was counted since it was set to `from`.
     fn restore(&self, kept: Measures, cell: u64, from: Option<(u64, u64)>) {
-        let live = &self.control.live;
+        let live = &self.objects.live;
         if let (Some((counter, before)), Some(from)) = (kept.counter, from) {
             // No packet may be counted between reading and writing.
             live.switch.between_bursts(|_| {

@@ -11,6 +11,7 @@ use namehop_p4runtime::message::update::Type as UpdateType;
 use namehop_p4runtime::message::{Entity, FieldMatch, ValueSetEntry, ValueSetMember};
 
 use super::keys::key_match;
+use super::profiles::status;
 use super::{Running, bits, parts, place, places};
 
 /// Encodes a match on a field; one that matches any value is omitted.
@@ -59,12 +60,12 @@ impl Running {
             }
             members.push(keys);
         }
-        self.control.state().set_members(number, members).map_err(Status::resource_exhausted)
+        self.objects.state().set_members(number, members).map_err(status)
     }
 
     pub(super) fn read_value_sets(&self, given: &ValueSetEntry) -> Result<Parts<'_>, Status> {
         let numbers = places(&self.info.value_sets, "value set", given.value_set_id)?;
-        let state = self.control.state();
+        let state = self.objects.state();
         let mut found = Vec::new();
         for number in numbers {
             let member = |member: &Vec<Match>| ValueSetMember {

@@ -1,9 +1,7 @@
-//! Compares random tables, with members and groups of their action profiles, with a simple list as a model. Changes are
-//! made as text and by P4Runtime; compared are rejected and undone changes, listed, read and reported entries, and the
-//! entry that a packet matches.
+//! Compares random tables, with members and groups of their action profiles, with a simple list as a model: rejected
+//! and undone changes, read and reported entries, and the entry that a packet matches.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -16,14 +14,12 @@ use namehop_p4runtime::message::entity::Entity as Kind;
 use namehop_p4runtime::message::update::Type as UpdateType;
 use namehop_p4runtime::message::{ActionProfileGroup, ActionProfileMember, Entity, TableEntry};
 use namehop_packet::BufferPool;
-use serde_json::{Value, json};
 
 use super::entry_changes::What;
-use super::entry_forms::{Ids, call};
+use super::entry_forms::Ids;
 use super::entry_model::{SHORT_NS, Table};
-use super::entry_profile::{Does, Profile};
+use super::entry_profile::Profile;
 use crate::Switch;
-use crate::control::server::Control;
 use crate::program::{Change, Engine, Program};
 use crate::service::Running;
 
@@ -37,7 +33,6 @@ const LOOK: Duration = Duration::from_millis(110);
 struct Rig {
     ids: Ids,
     switch: Switch,
-    control: Arc<Control>,
     running: Running,
     engine: Engine,
     pool: BufferPool,
@@ -58,12 +53,10 @@ impl Rig {
         workshop.loadable(&emitted, &file).expect("a C compiler");
         let program = Program::load(&file, 1).expect("the program can be loaded");
         let switch = Switch::start(program, &[], 1, 0).expect("the switch starts");
-        let control =
-            Arc::new(Control::new(&switch.program, switch.control()).expect("the program has a valid description"));
-        let running = Running::new(1, Arc::clone(&control), Vec::new(), None).expect("the program has p4info");
+        let running = Running::new(1, &switch, Vec::new()).expect("the program has a valid description");
         let pool = BufferPool::new(1024, 16);
         let engine = switch.program.engine(0, &pool).expect("a worker");
-        Rig { ids: Ids::of(running.p4info()), switch, control, running, engine, pool }
+        Rig { ids: Ids::of(running.p4info()), switch, running, engine, pool }
     }
 
     /// Results of packets with these keys.
@@ -114,15 +107,6 @@ impl Rig {
     fn keep(&self, table: &Table, change: Change, what: &What) -> Option<Undo<'_>> {
         self.running.change_undoably(update(change), &self.entity(table, what)).ok()
     }
-
-    /// Sends a request to the control socket.
-    fn ask(&self, request: &Value) -> Result<Value, String> {
-        let answer = self.control.answer(request.to_string().as_bytes());
-        match answer.get("error") {
-            Some(reason) => Err(reason.to_string()),
-            None => Ok(answer["answer"].clone()),
-        }
-    }
 }
 
 fn update(change: Change) -> UpdateType {
@@ -131,36 +115,6 @@ fn update(change: Change) -> UpdateType {
         Change::Modify => UpdateType::Modify,
         Change::Delete => UpdateType::Delete,
     }
-}
-
-/// The change as a request of the control socket, if it can be expressed there, and its effect.
-fn request(table: &Table, change: Change, what: &What) -> Option<(Value, Change, What)> {
-    let verb = ["add", "modify", "delete"][change as usize];
-    Some(match what {
-        What::Entry(entry) => {
-            let text = table.text(entry, change != Change::Delete)?;
-            (json!({ "request": format!("table-{verb}"), "entry": text }), change, what.clone())
-        }
-        What::Member(id, values) => {
-            let mut request = json!({ "request": format!("member-{verb}"), "profile": "ap", "id": id });
-            if change != Change::Delete {
-                request["action"] = call(*values).into();
-            }
-            (request, change, what.clone())
-        }
-        What::Group(id, _) if change == Change::Delete => {
-            (json!({ "request": "group-delete", "profile": "ap", "id": id }), change, what.clone())
-        }
-        What::Group(id, group) => {
-            let is_there = table.profile.as_ref().is_some_and(|profile| profile.groups.contains_key(id));
-            let mut group = group.clone();
-            group.most = 0;
-            group.members.iter_mut().for_each(|(.., watched)| watched.clear());
-            let members: Vec<_> = group.members.iter().map(|(member, weight, _)| (member, weight)).collect();
-            let request = json!({ "request": "group-set", "profile": "ap", "id": id, "members": members });
-            (request, if is_there { Change::Modify } else { Change::Insert }, What::Group(*id, group))
-        }
-    })
 }
 
 /// Entries in a form that can be compared.
@@ -187,22 +141,14 @@ impl Case {
         self.table.entries.iter().map(|entry| self.table.message(entry, self.rig.ids)).collect()
     }
 
-    /// Makes a random change in one of the two ways.
+    /// Makes a random change.
     fn change(&mut self, step: usize) {
-        let (mut change, mut what) = self.table.some_change();
-        let asked = if self.table.below(2) == 0 { request(&self.table, change, &what) } else { None };
-        let is_text = asked.is_some();
-        let (done, words) = match asked {
-            Some((request, as_text, what_as_text)) => {
-                (change, what) = (as_text, what_as_text);
-                (self.rig.ask(&request).map(drop), request.to_string())
-            }
-            None => (self.rig.write(&self.table, change, &what), format!("{change:?} {what:?}")),
-        };
+        let (change, what) = self.table.some_change();
+        let done = self.rig.write(&self.table, change, &what);
         let fits = self.table.fits(change, &what);
-        assert_eq!(done.is_ok(), fits, "{}", self.what(&format!("step {step}, {words}: {done:?}")));
+        assert_eq!(done.is_ok(), fits, "{}", self.what(&format!("step {step}, {change:?} {what:?}: {done:?}")));
         if fits {
-            self.table.make(change, what, is_text);
+            self.table.make(change, what);
         }
     }
 
@@ -216,7 +162,7 @@ impl Case {
             let fits = self.table.fits(change, &what);
             assert_eq!(undo.is_some(), fits, "{}", self.what(&format!("step {step}, {change:?} {what:?}")));
             if let Some(undo) = undo {
-                self.table.make(change, what.clone(), false);
+                self.table.make(change, what.clone());
                 made.push((change, what, undo));
             }
         }
@@ -307,51 +253,6 @@ impl Case {
         self.table.renew(&entry);
     }
 
-    /// Checks that the listed entries can be loaded again, all or none.
-    fn check_load(&mut self) {
-        let mut listed = self.rig.control.state().list(Some("t")).expect("a list");
-        assert_eq!(listed.len(), self.table.entries.len());
-        listed.retain(|line| {
-            let ends = ["I.hit(", "member(", "group(", "actions("].map(|action| line.find(&format!(" {action}")));
-            let end = ends.into_iter().flatten().min().expect("an action");
-            let gone = self.rig.control.state().change(Change::Delete, &line[..end]);
-            assert!(gone.is_ok() || gone.as_ref().is_err_and(|reason| reason.contains("constant")), "{gone:?}");
-            // Sets of several actions exist only in P4Runtime.
-            gone.is_ok() && !line.contains(" actions(")
-        });
-        let constant = |case: &Case| sorted(case.messages().into_iter().filter(|message| message.is_const));
-        let all = TableEntry { table_id: self.rig.ids.table, ..TableEntry::default() };
-        assert_eq!(
-            sorted(self.rig.read_entries(all.clone())),
-            constant(self),
-            "{}",
-            self.what("only constant entries may remain")
-        );
-        let lines = listed.join("\n");
-        if let Some(first) = listed.first() {
-            let loaded = self.rig.control.state().load(&format!("{lines}\n\n{first}\n"));
-            let refusal = loaded.expect_err("a duplicate entry must be refused");
-            let line = listed.len() + 2;
-            assert!(refusal.contains(&format!("line {line}: ")), "{}", self.what(&refusal));
-            assert_eq!(
-                sorted(self.rig.read_entries(all)),
-                constant(self),
-                "{}",
-                self.what("a failed load must not change entries")
-            );
-        }
-        let loaded = self.rig.control.state().load(&format!("{lines}\n"));
-        assert_eq!(loaded, Ok(listed.len()), "{}", self.what("all entries must be loaded"));
-        self.table.entries.retain(|entry| !matches!(&entry.does, Does::Set(set) if set.len() > 1));
-        for entry in self.table.entries.iter_mut().filter(|entry| !entry.is_const) {
-            (entry.timeout_ns, entry.metadata) = (0, Vec::new());
-            if let Does::Set(set) = &entry.does {
-                entry.does = Does::Own(set[0].0);
-            }
-        }
-        self.check_read("the entries must be read back");
-    }
-
     /// Checks that a reset restores the initial state.
     fn check_reset(&mut self) {
         self.rig.running.reset().expect("the program can be reset");
@@ -365,7 +266,7 @@ impl Case {
     }
 }
 
-/// Makes random changes, in both ways, and checks the results.
+/// Makes random changes, and checks the results.
 fn check(workshop: &Workshop, seed: u64) {
     let table = Table::new(seed);
     let text = table.program();
@@ -380,15 +281,14 @@ fn check(workshop: &Workshop, seed: u64) {
         }
         if step % 20 == 7 {
             case.table.default = case.table.below(0xE000) as u16;
-            let words = format!("t hit(id:{}, more:0)", case.table.default);
-            case.rig.control.state().set_default(&words).expect("a default action");
+            let default = Entity { entity: Some(Kind::TableEntry(case.rig.ids.default(case.table.default))) };
+            case.rig.running.change(UpdateType::Modify, &default).expect("a default action");
         }
         case.check_packets(&format!("step {step}"));
     }
     case.check_read("all entries must be read");
     case.check_read_by_key();
     case.check_idle();
-    case.check_load();
     case.check_reset();
     case.rig.switch.stop();
 }

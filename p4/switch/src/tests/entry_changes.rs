@@ -73,15 +73,13 @@ impl Table {
     }
 
     /// Makes a possible change.
-    pub fn make(&mut self, change: Change, what: What, is_text: bool) {
+    pub fn make(&mut self, change: Change, what: What) {
         match what {
             What::Entry(entry) => {
                 let known = self.place(&entry);
                 match (change, known) {
                     (Change::Delete, Some(place)) => drop(self.entries.remove(place)),
-                    (Change::Modify, Some(place)) if is_text => self.entries[place].does = entry.does,
                     (Change::Modify, Some(place)) => self.entries[place] = entry,
-                    _ if is_text => self.entries.push(Known { timeout_ns: 0, metadata: Vec::new(), ..entry }),
                     _ => self.entries.push(entry),
                 }
             }

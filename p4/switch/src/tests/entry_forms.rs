@@ -1,4 +1,4 @@
-//! A random table and its entries as a program, as text and as P4Runtime messages.
+//! A random table and its entries as a program and as P4Runtime messages.
 
 use std::fmt::Write;
 
@@ -36,6 +36,13 @@ impl Ids {
         Action { action_id: self.action, params }
     }
 
+    /// The default action with this result.
+    pub fn default(&self, id: u16) -> TableEntry {
+        let action = ActionKind::Action(self.action(Values { id, further: 0 }));
+        let action = Some(TableAction { r#type: Some(action) });
+        TableEntry { table_id: self.table, action, is_default_action: true, ..TableEntry::default() }
+    }
+
     pub fn member(&self, member_id: u32, values: Values) -> ActionProfileMember {
         ActionProfileMember { action_profile_id: self.profile, member_id, action: Some(self.action(values)) }
     }
@@ -57,10 +64,6 @@ fn bytes(value: u128) -> Vec<u8> {
     let all = value.to_be_bytes();
     let zeros = all.iter().take(15).take_while(|byte| **byte == 0).count();
     all[zeros..].to_vec()
-}
-
-pub fn call(values: Values) -> String {
-    format!("hit(id:{}, more:{})", values.id, values.further)
 }
 
 impl Table {
@@ -155,36 +158,6 @@ impl Table {
         };
         let kept = if self.is_const { "const " } else { "" };
         if self.is_const || !self.own.is_empty() { format!("{order}{kept}entries = {{ {list} }}") } else { order }
-    }
-
-    /// An entry in the form of the control socket; `None` for what only P4Runtime has.
-    pub fn text(&self, entry: &Known, with_action: bool) -> Option<String> {
-        let mut text = "t".to_owned();
-        if self.has_priorities() {
-            let _ = write!(text, " {}", entry.priority);
-        }
-        for (place, (want, key)) in entry.keys.iter().zip(&self.keys).enumerate() {
-            let _ = match want {
-                Want::Bits { value, .. } if key.kind == "exact" => write!(text, " k{place}:{value:#x}"),
-                Want::Bits { value, mask } if key.kind == "lpm" => {
-                    write!(text, " k{place}:{value}/{}", mask.count_ones())
-                }
-                // Omitted keys match anything.
-                Want::Bits { mask: 0, .. } => Ok(()),
-                Want::Bits { value, .. } if key.kind == "optional" => write!(text, " k{place}:{value}"),
-                Want::Bits { value, mask } => write!(text, " k{place}:{value:#x}&&&{mask:#b}"),
-                Want::Range(first, last) => write!(text, " k{place}:{first}..{last:#x}"),
-            };
-        }
-        if with_action {
-            let _ = match &entry.does {
-                Does::Own(values) => write!(text, " {}", call(*values)),
-                Does::Member(id) => write!(text, " member(id:{id})"),
-                Does::Group(id) => write!(text, " group(id:{id})"),
-                Does::Set(_) => return None,
-            };
-        }
-        Some(text)
     }
 
     /// An entry as a P4Runtime message.

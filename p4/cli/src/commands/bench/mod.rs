@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::common::print_json;
 
-/// Programs that can be measured: name and source. Those that encrypt are measured with packets of three lengths.
+/// Programs that can be measured: name and source. One that encrypts is measured with packets of three lengths.
 const PROGRAMS: [(&str, &str); 9] = [
     ("l2", programs::L2),
     ("ipv4", programs::IPV4),

@@ -1,5 +1,5 @@
-//! Applies the batch model (`namehop_switch::batch_model`, equations 1 to 6 of the paper) to a measurement: fitted to some
-//! burst and batch sizes, it predicts the best ones.
+//! Applies the batch model (`namehop_switch::batch_model`, equations 1 to 6 of the paper) to a measurement: fitted to
+//! some burst and batch sizes, it predicts the best ones.
 
 use namehop_switch::batch_model::{InputOutput, Processing, Program, cheapest};
 use serde::Serialize;

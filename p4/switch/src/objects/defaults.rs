@@ -1,11 +1,10 @@
 //! Default actions of a running program: the actions for keys that match no entry.
 
 use namehop_p4_compile::layout::{self, Cells};
-use namehop_p4_lang::entry_text;
 use namehop_p4_lang::value::Value;
 
-use super::entry;
-use super::state::{Notes, State, Tables};
+use super::error::ObjectError;
+use super::state::{Notes, State};
 
 /// Index of a default action in the table's list, and its action data.
 pub type DefaultAction = (u32, Vec<u8>);
@@ -19,7 +18,7 @@ pub(super) struct DefaultEntry {
     notes: Notes,
 }
 
-impl<T: Tables> State<T> {
+impl State {
     /// Records the default actions that the tables already have.
     pub fn with_defaults(mut self, list: Vec<(usize, u32, Vec<u8>)>) -> Self {
         for (table, action, data) in list {
@@ -43,40 +42,20 @@ impl<T: Tables> State<T> {
     }
 
     /// Sets the default action of a table.
-    pub fn put_default(&mut self, table: usize, action: u32, data: Vec<u8>) -> Result<(), String> {
-        self.tables.set_default(table, action, &data)?;
+    pub fn put_default(&mut self, table: usize, action: u32, data: Vec<u8>) -> Result<(), ObjectError> {
+        self.live.set_default(table, action, &data)?;
         self.defaults[table].now = Some((action, data));
         Ok(())
     }
 
     /// Restores the program's own default action, without metadata.
-    pub fn reset_default(&mut self, table: usize) -> Result<(), String> {
+    pub fn reset_default(&mut self, table: usize) -> Result<(), ObjectError> {
         let known = &self.defaults[table];
         if let Some((action, data)) = known.initial.clone().filter(|_| known.now != known.initial) {
             self.put_default(table, action, data)?;
         }
         self.defaults[table].notes = Notes::default();
         Ok(())
-    }
-
-    /// Sets the default action of a table: `table action(name:value, …)`.
-    pub fn set_default(&mut self, text: &str) -> Result<(), String> {
-        let (table, call) = entry_text::default_action(text)?;
-        let place = entry::table(&self.description, table)?;
-        let described = &self.description.tables[place];
-        let path = &described.table.path;
-        if described.default_is_const {
-            return Err(format!("the default action of table {path} is constant"));
-        }
-        let (action, values) = entry::action(described, &call)?;
-        if described.actions[action].table_only {
-            return Err(format!(
-                "table {path}: action {} cannot be the default action",
-                described.actions[action].path
-            ));
-        }
-        let data = default_data(&described.table, action, &values);
-        self.put_default(place, action as u32, data)
     }
 }
 

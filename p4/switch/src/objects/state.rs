@@ -2,33 +2,20 @@
 //! time.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use namehop_p4_compile::description::Description;
 use namehop_p4_compile::description::Identity;
 use namehop_p4_compile::layout;
 use namehop_p4_compile::layout::Cells;
-use namehop_p4_lang::entry_text;
 use namehop_p4_lang::interpret::table::Match;
 
 use super::defaults::DefaultEntry;
-use super::entry;
+use super::error::ObjectError;
+use super::live::Live;
 use super::profiles::{Placed, Profile, Reference};
 use super::rows::{Rows, identity};
 use crate::program::{Change, Entry};
-
-/// Tables that can be changed.
-pub trait Tables {
-    /// Changes a table. After an error, which names the table, it is unchanged.
-    fn change(&self, table: usize, change: Change, entry: &Entry) -> Result<(), String>;
-    /// Sets the action for keys that match no entry.
-    fn set_default(&self, table: usize, action: u32, data: &[u8]) -> Result<(), String>;
-    /// Resets a cell of entries: its counter and its meter's rates.
-    fn clear_cell(&self, cells: Cells, cell: u32);
-    /// Sets the members of a value set, each of `words` words. Returns false if that is not possible.
-    fn set_members(&self, set: usize, words: usize, rows: &[u64]) -> bool;
-    /// Waits until no packet is in progress that has seen the tables' previous state.
-    fn wait(&self);
-}
 
 /// Metadata that a controller stores with an entry or a default action and reads back unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,9 +64,9 @@ impl FreeCells {
 }
 
 /// The tables of a program and their contents.
-pub struct State<T> {
+pub struct State {
     pub description: Description,
-    pub(super) tables: T,
+    pub(super) live: Arc<Live>,
     pub(super) entries: Vec<Rows>,
     extras: Vec<BTreeMap<Identity, Extra>>,
     /// Number of idle timeouts set so far; the source of `Extra::since`.
@@ -96,9 +83,9 @@ pub struct State<T> {
     pub(super) defaults: Vec<DefaultEntry>,
 }
 
-impl<T: Tables> State<T> {
+impl State {
     /// Makes the state of tables that already contain `initial`.
-    pub fn new(description: Description, tables: T, initial: Vec<(usize, Entry)>) -> Self {
+    pub fn new(description: Description, live: Arc<Live>, initial: Vec<(usize, Entry)>) -> Self {
         let mut entries: Vec<Rows> = description.tables.iter().map(|table| Rows::new(&table.table)).collect();
         let mut free_cells: Vec<FreeCells> = description.tables.iter().map(|_| FreeCells::default()).collect();
         for (table, entry) in &initial {
@@ -117,7 +104,7 @@ impl<T: Tables> State<T> {
             next_group: 0,
             defaults: vec![DefaultEntry::default(); description.tables.len()],
             description,
-            tables,
+            live,
             entries,
             free_cells,
             initial,
@@ -125,13 +112,13 @@ impl<T: Tables> State<T> {
     }
 
     /// Resets tables to the program's own contents.
-    pub fn reset(&mut self) -> Result<(), String> {
+    pub fn reset(&mut self) -> Result<(), ObjectError> {
         for table in 0..self.entries.len() {
             let described = &self.description.tables[table];
             let cells = described.table.cells;
             if described.entries_are_const {
                 let used = self.entries[table].from(0).filter_map(|(.., entry)| cell_of(&cells, &entry));
-                used.for_each(|cell| self.tables.clear_cell(cells, cell));
+                used.for_each(|cell| self.live.clear_cell(cells, cell));
                 self.reset_default(table)?;
                 continue;
             }
@@ -204,47 +191,23 @@ impl<T: Tables> State<T> {
         self.entries.get(table).into_iter().flat_map(move |entries| entries.from(row))
     }
 
-    /// All entries of a table, in the order in which they are listed.
-    pub fn entries_in_order(&self, table: usize) -> impl Iterator<Item = (&[u64], Entry)> {
-        self.entries.get(table).into_iter().flat_map(Rows::in_order)
-    }
-
     /// Replaces the members of a value set.
-    pub fn set_members(&mut self, set: usize, members: Vec<Vec<Match>>) -> Result<(), String> {
+    pub fn set_members(&mut self, set: usize, members: Vec<Vec<Match>>) -> Result<(), ObjectError> {
         let described = &self.description.value_sets[set];
         if members.len() as u64 > described.size {
-            return Err(format!("value set {} has room for {} members", described.path, described.size));
+            return Err(ObjectError::ValueSetFull(described.path.clone(), described.size));
         }
         let words: u32 = described.fields.iter().map(|field| field.width.div_ceil(64).max(1) * 4).sum();
         let rows: Vec<u64> = members.iter().flat_map(|member| layout::pack_member(&described.fields, member)).collect();
-        if !self.tables.set_members(set, words as usize, &rows) {
-            return Err(format!("value set {} rejected its members", described.path));
+        if !self.live.set_members(set, words as usize, &rows) {
+            return Err(ObjectError::ValueSet(described.path.clone()));
         }
         self.value_sets[set] = members;
         Ok(())
     }
 
-    /// Changes one entry, given as text.
-    pub fn change(&mut self, change: Change, text: &str) -> Result<(), String> {
-        let text = entry_text::entry(text)?;
-        if text.action.is_none() && change != Change::Delete {
-            return Err(format!("the entry of table {} has no action", text.table));
-        }
-        let (table, mut entry, reference) = entry::read(&self.description, &text)?;
-        let path = &self.description.tables[table].table.path;
-        if change != Change::Insert && self.is_const(table, &identity(&entry)) {
-            return Err(format!("this entry of table {path} is constant"));
-        }
-        if change == Change::Delete {
-            // The deletion compares the length of the action data with the action's, so use the real entry.
-            let known = self.entries[table].get(&identity(&entry));
-            entry = known.ok_or_else(|| format!("table {path} has no entry with this key"))?;
-        }
-        self.put(table, change, entry, reference)
-    }
-
     /// Changes one entry that has its own action.
-    pub fn apply(&mut self, table: usize, change: Change, entry: Entry) -> Result<(), String> {
+    pub fn apply(&mut self, table: usize, change: Change, entry: Entry) -> Result<(), ObjectError> {
         self.put(table, change, entry, None)
     }
 
@@ -255,7 +218,7 @@ impl<T: Tables> State<T> {
         change: Change,
         mut entry: Entry,
         reference: Option<Reference>,
-    ) -> Result<(), String> {
+    ) -> Result<(), ObjectError> {
         let identity = identity(&entry);
         let cells = self.description.tables[table].table.cells;
         // Without cells, skip the lookup of the entry: it takes long in a large table.
@@ -277,14 +240,14 @@ impl<T: Tables> State<T> {
         let new_cell = (cells.are_there() && known_cell.is_none()).then(|| self.take_cell(table));
         if let Some(cell) = known_cell.or(new_cell) {
             if new_cell.is_some() {
-                self.tables.clear_cell(cells, cell);
+                self.live.clear_cell(cells, cell);
             }
             entry.data[..CELL_BYTES].copy_from_slice(&cell.to_be_bytes());
         }
-        if let Err(reason) = self.tables.change(table, change, &entry) {
+        if let Err(reason) = self.live.change(table, change, &entry) {
             self.free_cells[table].gone.extend(new_cell.filter(|cell| *cell != Cells::NONE));
             set.into_iter().for_each(|set| self.remove_set(table, set));
-            return Err(reason);
+            return Err(reason.into());
         }
         let before = self.extras[table].remove(&identity);
         if let Some(Extra { reference: Some(reference), .. }) = &before {
@@ -294,7 +257,7 @@ impl<T: Tables> State<T> {
         if change == Change::Delete {
             self.entries[table].remove(&identity);
             if let Some(cell) = known_cell {
-                self.tables.clear_cell(cells, cell);
+                self.live.clear_cell(cells, cell);
                 self.free_cells[table].gone.push_back(cell);
             }
         } else {
@@ -321,20 +284,6 @@ impl<T: Tables> State<T> {
         }
         // If the table is full, it rejects the entry.
         free.gone.pop_front().unwrap_or(Cells::NONE)
-    }
-
-    /// All entries of one table or of all tables, in the form in which they can be loaded.
-    pub fn list(&self, table: Option<&str>) -> Result<Vec<String>, String> {
-        let only = table.map(|name| entry::table(&self.description, name)).transpose()?;
-        let all = self.description.tables.iter().zip(&self.entries).enumerate();
-        let wanted = all.filter(|(place, _)| only.is_none_or(|only| only == *place));
-        let wanted = wanted.filter(|(_, (table, _))| table.table.members_of.is_none());
-        let show = |(place, (table, entries)): (usize, (_, &Rows))| {
-            let extras = &self.extras[place];
-            let of = |identity| extras.get(identity).and_then(|extra| extra.reference.as_ref());
-            entries.in_order().map(|(identity, entry)| entry::show(table, &entry, of(identity))).collect::<Vec<_>>()
-        };
-        Ok(wanted.flat_map(show).collect())
     }
 }
 

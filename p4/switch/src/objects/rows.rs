@@ -91,13 +91,6 @@ impl Rows {
         self.place(identity).map(|place| self.entry(self.row(place)))
     }
 
-    /// Reserves memory for `more` further entries.
-    pub fn reserve(&mut self, more: usize) {
-        let Rows { index, words, hasher, stride, identity_words, .. } = self;
-        words.reserve(more * *stride);
-        index.reserve(more, |place| hasher.hash_one(&words[*place as usize * *stride..][..*identity_words]));
-    }
-
     /// Inserts an entry, or replaces the one with the same identity.
     pub fn put(&mut self, identity: &[u64], entry: &Entry) {
         let Rows { index, words, hasher, stride, identity_words, free, .. } = self;
@@ -143,15 +136,5 @@ impl Rows {
         let rows = self.words.chunks_exact(self.stride).enumerate().skip(first);
         let used = rows.filter(|(_, row)| row[self.identity_words] != FREE);
         used.map(|(place, row)| (place + 1, &row[..self.identity_words], self.entry(row)))
-    }
-
-    /// All entries with their identities, in the order of the identities.
-    pub fn in_order(&self) -> impl Iterator<Item = (&[u64], Entry)> {
-        let mut places: Vec<u32> = self.index.iter().copied().collect();
-        places.sort_unstable_by_key(|place| self.identity_at(*place));
-        places.into_iter().map(|place| {
-            let row = self.row(place as usize);
-            (&row[..self.identity_words], self.entry(row))
-        })
     }
 }

@@ -134,6 +134,9 @@ impl Replication {
     }
 
     /// Deletes all groups and sessions.
+    ///
+    /// # Errors
+    /// Fails only if one has a number that it cannot have.
     pub fn reset(&mut self, switch: &Switch) -> Result<(), ReplicationError> {
         for group in self.groups.keys().copied().collect::<Vec<_>>() {
             self.group(switch, group, Group::default())?;

@@ -13,7 +13,8 @@ use namehop_p4_lang::interpret::table::{Match, RuntimeEntry};
 use namehop_p4_lang::value::Value;
 
 use super::entry;
-use super::state::{State, Tables};
+use super::error::{ObjectError, ProfileObject};
+use super::state::State;
 use crate::program::{Change, Entry};
 
 /// An action with its arguments, by its full name, because tables that share a profile may number actions differently.
@@ -81,41 +82,19 @@ pub struct Placed {
     pub(super) count: u32,
 }
 
-/// Why a change was rejected.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Refused {
-    NotFound(String),
-    Exists(String),
-    Invalid(String),
-    Full(String),
-    InUse(String),
-}
-
-impl Refused {
-    pub fn text(self) -> String {
-        match self {
-            Refused::NotFound(text)
-            | Refused::Exists(text)
-            | Refused::Invalid(text)
-            | Refused::Full(text)
-            | Refused::InUse(text) => text,
-        }
-    }
-}
-
-impl<T: Tables> State<T> {
+impl State {
     pub(super) fn profile_path(&self, profile: usize) -> &str {
         &self.description.profiles[profile].path
     }
 
     /// Index of an action in a table's list.
-    fn place_of(&self, table: usize, action: &ActionOf) -> Result<usize, String> {
+    fn place_of(&self, table: usize, action: &ActionOf) -> Result<usize, ObjectError> {
         let described = &self.description.tables[table];
         let path = &described.table.path;
         let place = described.actions.iter().position(|known| known.path == action.path);
-        let place = place.ok_or_else(|| format!("table {path} has no action {}", action.path))?;
+        let place = place.ok_or_else(|| ObjectError::NoAction(path.clone(), action.path.clone()))?;
         if described.actions[place].default_only {
-            return Err(format!("table {path}: action {} can only be the default action", action.path));
+            return Err(ObjectError::DefaultOnly(path.clone(), action.path.clone()));
         }
         Ok(place)
     }
@@ -126,31 +105,32 @@ impl<T: Tables> State<T> {
         table: usize,
         reference: &Reference,
         set: Option<Placed>,
-    ) -> Result<(u32, Vec<u8>), String> {
+    ) -> Result<(u32, Vec<u8>), ObjectError> {
         let shape = &self.description.tables[table].table;
         let path = &shape.path;
         let profile = self.description.tables[table].profile();
-        let profile = profile.ok_or_else(|| format!("table {path} has no action profile"))?;
+        let profile = profile.ok_or_else(|| ObjectError::NoProfile(path.clone()))?;
         let group = |placed: Placed| {
             let action = self.description.tables[table].actions.len();
             let values = [placed.number, placed.count].map(|number| Value::Int(number.into()));
             (action, values.to_vec())
         };
-        let none =
-            |what: &str, id: u32| format!("table {path}: profile {} has no {what} {id}", self.profile_path(profile));
+        let none = |object| ObjectError::NoReferred(path.clone(), object);
+        let of = self.profile_path(profile);
         let (action, values) = match reference {
             Reference::Member(id) => {
-                let member = self.profiles[profile].members.get(id).ok_or_else(|| none("member", *id))?;
+                let member =
+                    self.profiles[profile].members.get(id).ok_or_else(|| none(ProfileObject::member(*id, of)))?;
                 (self.place_of(table, &member.action)?, member.action.values.clone())
             }
             Reference::Group(id) => {
-                let known = self.profiles[profile].groups.get(id).ok_or_else(|| none("group", *id))?;
+                let known = self.profiles[profile].groups.get(id).ok_or_else(|| none(ProfileObject::group(*id, of)))?;
                 group(Placed { number: known.number, count: weights(&known.shares) as u32 })
             }
             Reference::Set(actions) => match (set, &actions[..]) {
                 (Some(placed), _) => group(placed),
                 (None, [only]) => (self.place_of(table, &only.action)?, only.action.values.clone()),
-                _ => return Err(format!("table {path}: an action set has no actions")),
+                _ => return Err(ObjectError::EmptySet(path.clone())),
             },
         };
         let data = layout::pack_values(shape, action, 0, &values);
@@ -190,7 +170,11 @@ impl<T: Tables> State<T> {
 
     /// Writes actions, each in as many slots as its weight, into these tables under a new number. After an error, no
     /// slot remains.
-    pub(super) fn fill(&mut self, tables: &[(usize, usize)], actions: &[(&ActionOf, u32)]) -> Result<Placed, String> {
+    pub(super) fn fill(
+        &mut self,
+        tables: &[(usize, usize)],
+        actions: &[(&ActionOf, u32)],
+    ) -> Result<Placed, ObjectError> {
         self.next_group = self.next_group.wrapping_add(1);
         let mut placed = Placed { number: self.next_group, count: 0 };
         let mut work = || {
@@ -200,7 +184,7 @@ impl<T: Tables> State<T> {
                     for (main, members) in tables {
                         let place = self.place_of(*main, action)?;
                         let entry = self.place_entry(*members, placed.number, next, place, &action.values);
-                        self.tables.change(*members, Change::Insert, &entry)?;
+                        self.live.change(*members, Change::Insert, &entry)?;
                     }
                     next += 1;
                     placed.count = next;
@@ -208,7 +192,7 @@ impl<T: Tables> State<T> {
             }
             Ok(())
         };
-        let outcome: Result<(), String> = work();
+        let outcome: Result<(), ObjectError> = work();
         outcome.map(|()| placed).inspect_err(|_| self.clear(tables, Placed { count: placed.count + 1, ..placed }))
     }
 
@@ -219,19 +203,16 @@ impl<T: Tables> State<T> {
                 // Only the length of the action data is compared; use that of the first action.
                 let entry = self.place_entry(*members, placed.number, place, 0, &[]);
                 // A slot that does not exist needs no deletion.
-                let _ = self.tables.change(*members, Change::Delete, &entry);
+                let _ = self.live.change(*members, Change::Delete, &entry);
             }
         }
     }
 
     /// Checks that there is room for more slots.
-    pub(super) fn has_room(&self, profile: usize, before: u64, after: u64) -> Result<(), Refused> {
+    pub(super) fn has_room(&self, profile: usize, before: u64, after: u64) -> Result<(), ObjectError> {
         let size = self.description.profiles[profile].size;
         if self.profiles[profile].places - before + after > size {
-            let path = self.profile_path(profile);
-            return Err(Refused::Full(format!(
-                "profile {path} is full: the sum of the weights of all groups is limited to {size}"
-            )));
+            return Err(ObjectError::SlotsFull(self.profile_path(profile).to_owned(), size));
         }
         Ok(())
     }
@@ -242,18 +223,17 @@ impl<T: Tables> State<T> {
         table: usize,
         reference: &Reference,
         before: u64,
-    ) -> Result<Option<Placed>, String> {
+    ) -> Result<Option<Placed>, ObjectError> {
         let described = &self.description.tables[table];
         let Reference::Set(actions) = reference else { return Ok(None) };
         if actions.len() < 2 {
             return Ok(None);
         }
         let (Some(profile), Some(members)) = (described.profile(), described.members()) else {
-            let path = &described.table.path;
-            return Err(format!("table {path} has no action selector, so an action set must have one action"));
+            return Err(ObjectError::NoSelector(described.table.path.clone()));
         };
         let count = actions.iter().map(|action| u64::from(action.weight)).sum();
-        self.has_room(profile, before, count).map_err(Refused::text)?;
+        self.has_room(profile, before, count)?;
         let list: Vec<(&ActionOf, u32)> = actions.iter().map(|action| (&action.action, action.weight)).collect();
         let placed = self.fill(&[(table, members)], &list)?;
         self.profiles[profile].places += count;
@@ -264,13 +244,13 @@ impl<T: Tables> State<T> {
     pub(super) fn remove_set(&mut self, table: usize, placed: Placed) {
         let described = &self.description.tables[table];
         let (Some(profile), Some(members)) = (described.profile(), described.members()) else { return };
-        self.tables.wait();
+        self.live.wait();
         self.clear(&[(table, members)], placed);
         self.profiles[profile].places -= u64::from(placed.count);
     }
 
     /// Rewrites entries that refer to a changed object. After an error, some of them may have been rewritten.
-    pub(super) fn write_again(&mut self, users: &Users, reference: &Reference) -> Result<(), String> {
+    pub(super) fn write_again(&mut self, users: &Users, reference: &Reference) -> Result<(), ObjectError> {
         for (table, identity) in users {
             let Some(entry) = self.entry(*table, identity) else { continue };
             self.put(*table, Change::Modify, entry, Some(reference.clone()))?;
@@ -285,36 +265,36 @@ impl<T: Tables> State<T> {
         id: u32,
         change: Change,
         action: Option<ActionOf>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ObjectError> {
         let path = self.profile_path(profile).to_owned();
-        let what = format!("member {id} of profile {path}");
+        let what = ProfileObject::member(id, &path);
         let size = self.description.profiles[profile].size;
         let known = &self.profiles[profile];
         match (change, known.members.get(&id)) {
-            (Change::Insert, Some(_)) => return Err(Refused::Exists(format!("{what} already exists"))),
-            (Change::Modify | Change::Delete, None) => return Err(Refused::NotFound(format!("there is no {what}"))),
+            (Change::Insert, Some(_)) => return Err(ObjectError::Exists(what)),
+            (Change::Modify | Change::Delete, None) => return Err(ObjectError::NotFound(what)),
             (Change::Insert, None) if known.members.len() as u64 >= size => {
-                return Err(Refused::Full(format!("profile {path} is full: it has {size} members")));
+                return Err(ObjectError::MembersFull(path, size));
             }
             _ => {}
         }
         if change == Change::Delete {
             let grouped = known.groups.iter().find(|(_, group)| group.shares.iter().any(|share| share.member == id));
             if let Some((group, _)) = grouped {
-                return Err(Refused::InUse(format!("{what} is in group {group}")));
+                return Err(ObjectError::InGroup(what, *group));
             }
             if known.members.get(&id).is_some_and(|member| !member.users.is_empty()) {
-                return Err(Refused::InUse(format!("entries use {what}")));
+                return Err(ObjectError::InUse(what));
             }
             self.profiles[profile].members.remove(&id);
             return Ok(());
         }
-        let Some(action) = action else { return Err(Refused::Invalid(format!("{what} needs an action"))) };
+        let Some(action) = action else { return Err(ObjectError::Actionless(what)) };
         let of_profile: Vec<usize> = (0..self.description.tables.len())
             .filter(|table| self.description.tables[*table].profile() == Some(profile))
             .collect();
         for table in of_profile {
-            self.place_of(table, &action).map_err(Refused::Invalid)?;
+            self.place_of(table, &action)?;
         }
         let known = &mut self.profiles[profile];
         let Some(member) = known.members.get_mut(&id) else {
@@ -329,19 +309,18 @@ impl<T: Tables> State<T> {
             state.write_again(&users, &Reference::Member(id))?;
             groups.iter().try_for_each(|group| state.place_again(profile, *group))
         };
-        again(self).map_err(|reason| {
+        again(self).inspect_err(|_| {
             if let Some(member) = self.profiles[profile].members.get_mut(&id) {
                 member.action = before;
             }
             // Restoring the previous state cannot fail, because it fitted before.
             let _ = again(self);
-            Refused::Full(reason)
         })
     }
 
     /// Empties all profiles; no entry may refer to them any more.
     pub(super) fn reset_profiles(&mut self) {
-        self.tables.wait();
+        self.live.wait();
         for profile in 0..self.profiles.len() {
             let tables = self.tables_of(profile);
             let old = std::mem::take(&mut self.profiles[profile]);

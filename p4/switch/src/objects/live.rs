@@ -6,11 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use namehop_p4_compile::layout::{Cells, Id};
 
-use super::cells::MeterRates;
-use super::state::Tables;
 use crate::Control as Switch;
 use crate::cells::{Rates, Standstill};
-use crate::program::{Change, Entry, Program};
+use crate::program::{Change, Entry, Program, TableError};
 
 /// Register cells that are accessed at a time, while packets wait.
 const CELLS_AT_ONCE: u64 = 4096;
@@ -20,7 +18,7 @@ pub struct Live {
     pub program: Arc<Program>,
     pub switch: Switch,
     /// The cells of each meter that have rates; they cannot be read back from the program.
-    rates: Mutex<Vec<BTreeMap<u64, MeterRates>>>,
+    rates: Mutex<Vec<BTreeMap<u64, Rates>>>,
 }
 
 pub(super) fn at(index: u64) -> usize {
@@ -33,12 +31,12 @@ impl Live {
     }
 
     /// The rates of all meters.
-    pub fn rates(&self) -> MutexGuard<'_, Vec<BTreeMap<u64, MeterRates>>> {
+    pub fn rates(&self) -> MutexGuard<'_, Vec<BTreeMap<u64, Rates>>> {
         self.rates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets the rates of meter cells, or removes them. Removing skips cells that have none.
-    pub fn set_rates(&self, meter: usize, indices: Range<u64>, rates: Option<MeterRates>) {
+    pub fn set_rates(&self, meter: usize, indices: Range<u64>, rates: Option<Rates>) {
         let mut all = self.rates();
         let Some(known) = all.get_mut(meter) else { return };
         let changed: Vec<u64> = match rates {
@@ -46,7 +44,7 @@ impl Live {
             None => known.range(indices).map(|(index, _)| *index).collect(),
         };
         for index in changed {
-            self.switch.between_bursts(|standstill| standstill.set_meter(meter, at(index), rates.map(Rates::from)));
+            self.switch.between_bursts(|standstill| standstill.set_meter(meter, at(index), rates));
             match rates {
                 Some(rates) => drop(known.insert(index, rates)),
                 None => drop(known.remove(&index)),
@@ -67,18 +65,19 @@ impl Live {
             next = end;
         }
     }
-}
 
-impl Tables for Arc<Live> {
-    fn change(&self, table: usize, change: Change, entry: &Entry) -> Result<(), String> {
+    /// Changes a table. After an error, which names the table, it is unchanged.
+    pub fn change(&self, table: usize, change: Change, entry: &Entry) -> Result<(), TableError> {
         self.program.change(table, change, entry)
     }
 
-    fn set_default(&self, table: usize, action: u32, data: &[u8]) -> Result<(), String> {
+    /// Sets the action for keys that match no entry.
+    pub fn set_default(&self, table: usize, action: u32, data: &[u8]) -> Result<(), TableError> {
         self.program.set_default(table, action, data)
     }
 
-    fn clear_cell(&self, cells: Cells, cell: u32) {
+    /// Resets a cell of entries: its counter and its meter's rates.
+    pub fn clear_cell(&self, cells: Cells, cell: u32) {
         if let Some(counter) = cells.counter {
             self.program.set_counter(counter.index(), cell as usize, 0, 0);
         }
@@ -87,11 +86,13 @@ impl Tables for Arc<Live> {
         }
     }
 
-    fn set_members(&self, set: usize, words: usize, rows: &[u64]) -> bool {
+    /// Sets the members of a value set, each of `words` words. Returns false if that is not possible.
+    pub fn set_members(&self, set: usize, words: usize, rows: &[u64]) -> bool {
         self.program.set_members(set, words, rows)
     }
 
-    fn wait(&self) {
+    /// Waits until no packet is in progress that has seen the tables' previous state.
+    pub fn wait(&self) {
         self.switch.between_bursts(|_| ());
     }
 }
