@@ -48,7 +48,6 @@
 
 pub mod admission;
 mod arc;
-mod change;
 mod clock;
 mod clock_pro;
 pub mod eviction;

@@ -1,12 +1,14 @@
 //! A policy that is chosen at run time.
 
+mod change;
+
 use std::fmt;
 
 use namehop_table::TableError;
 
-use crate::change::Change;
 use crate::eviction::{Ahead, Arrival};
 use crate::{CachePolicy, Clock, Guarded, Parameters, PatientTinyLfu, PolicyChoice, PolicyKind, PolicyVisitor};
+use change::Change;
 
 /// Any of the policies, chosen at run time.
 ///
@@ -29,7 +31,7 @@ enum Held {
     Default(Guarded<PatientTinyLfu, Clock>),
     Other(Box<dyn CachePolicy>),
     /// Packets are moving from one policy to another.
-    Changing(Box<Change<Policy>>),
+    Changing(Box<Change>),
 }
 
 /// Puts a policy into a box.

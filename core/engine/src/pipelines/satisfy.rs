@@ -86,10 +86,11 @@ impl ForwardingState {
         buffer: PacketBuffer,
         out: &mut Vec<Outgoing>,
     ) {
-        self.answer_and_forget(satisfying.now, pit, source, buffer, out);
         // Does what `mark_satisfied` and `end_slot` do, in one step.
+        let keep_nonces = self.has_to_keep_nonces(satisfying, pit);
+        self.answer_and_forget(satisfying.now, pit, source, buffer, out);
         self.emitter.counters.satisfied_interests += 1;
-        if self.has_to_keep_nonces(satisfying, pit) {
+        if keep_nonces {
             self.dead_nonces.insert_all_sent(&self.pcct, pit, satisfying.now);
         }
         self.pcct.pit.close(&mut self.pcct.names, pit);

@@ -92,7 +92,9 @@ impl BurstState {
 
     /// The router's first step: hashes the names of a group under the engine's limits on names, and prefetches their
     /// buckets.
-    #[inline(always)]
+    // Not inlined, so that the tables' addresses stay in registers: a caller that also handles packets is too large for
+    // that, and loads them for each packet.
+    #[inline(never)]
     pub fn look_ahead(&mut self, engine: &Engine, packets: &[Incoming], group: Group, lanes: Lanes) {
         self.hash_names(engine, packets, group, lanes, Some(engine.name_limits()));
         self.prefetch_buckets(engine, packets, group, true);
@@ -173,6 +175,20 @@ impl BurstState {
                 engine.state.pcct.names.prefetch_identity(victim);
             }
         }
+    }
+
+    /// The router's second step for one group, and its third step for another one.
+    // Not inlined, for the same reason as `look_ahead`.
+    #[inline(never)]
+    pub(super) fn prefetch_deeper(
+        &mut self,
+        engine: &Engine,
+        entries_of: Group,
+        contents_of: Group,
+        forecast: &mut Forecast,
+    ) {
+        self.prefetch_entries(engine, entries_of, FibTags::First, forecast);
+        self.prefetch_contents(engine, contents_of);
     }
 
     /// Third step: prefetches what the entries point to, and the state that decides on admission to the Content Store.

@@ -5,7 +5,7 @@ use std::vec::Drain;
 use namehop_packet::{DropReason, Incoming, Outgoing, Timestamp};
 use namehop_wire::tlv::types;
 
-use super::{FibTags, part_of};
+use super::part_of;
 use crate::burst::{BurstState, Group, Prepared};
 use crate::engine::Engine;
 use crate::parse::{Parsed, ParsedKind};
@@ -74,10 +74,9 @@ impl Engine {
                 state.prefetch_named_entries(self, ahead, hashed);
                 with_buckets = buckets_end;
             }
-            state.prefetch_entries(self, Group::of(with_entries..entries_end), FibTags::First, &mut forecast);
-            with_entries = entries_end;
-            state.prefetch_contents(self, Group::of(with_contents..contents_end));
-            with_contents = contents_end;
+            let (next, second) = (Group::of(with_contents..contents_end), Group::of(with_entries..entries_end));
+            state.prefetch_deeper(self, second, next, &mut forecast);
+            (with_contents, with_entries) = (contents_end, entries_end);
             for packet in packets.by_ref().take(handled_end - handled) {
                 handle(self, packet, state.prepared(handled, handled));
                 handled += 1;

@@ -254,7 +254,7 @@ impl ContentStore {
         self.admits() && !self.policy.counts()
     }
 
-    /// Returns the entry that will lose its Data after those that `ahead` has passed.
+    /// Returns the entry that will lose its Data after the entries that `ahead` has passed.
     #[inline(always)]
     pub(super) fn upcoming_victim(&self, ahead: &mut Ahead) -> Option<u32> {
         self.policy.upcoming(ahead)

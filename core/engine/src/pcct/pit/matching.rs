@@ -16,8 +16,8 @@ use crate::pcct::{InvariantError, PitRef, agree};
 /// TYPE, LENGTH and VALUE of an implicit digest at the end of a name.
 const DIGEST_COMPONENT_BYTES: usize = 2 + DIGEST_BYTES;
 
-/// Counts of pending Interests that Data of another name may satisfy: those with CanBePrefix, and those that name an
-/// implicit digest.
+/// Counts of pending Interests that Data of another name may satisfy: Interests with CanBePrefix, and Interests that
+/// name an implicit digest.
 pub(super) struct InexactInterests {
     /// Number of CanBePrefix slots by number of components: Data without a token probes only prefixes of these lengths.
     prefixes: [u32; MAX_NAME_COMPONENTS + 1],

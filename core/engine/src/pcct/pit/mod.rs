@@ -219,7 +219,7 @@ impl Pit {
     /// Closes a slot with all its records, and frees its entry if that holds nothing else.
     pub(crate) fn close(&mut self, names: &mut NameTable, pit: PitRef) {
         let slot = self.slot_mut(pit);
-        let (packet, position, selectors) = (slot.packet, slot.queue_position, slot.selectors());
+        let (packet, position, selectors, next) = (slot.packet, slot.queue_position, slot.selectors(), slot.next);
         if slot.has_more_records() {
             self.remove_in_records(pit, |_| true);
             self.remove_out_records(pit, |_| true);
@@ -233,7 +233,6 @@ impl Pit {
         if is_inexact(names, pit.entry, selectors) {
             self.inexact.remove(names, pit.entry, &self.slots[pit.slot]);
         }
-        let next = self.slot(pit).next;
         if names.entry(pit.entry).first_slot == pit.slot {
             names.entry_mut(pit.entry).first_slot = next;
         } else {

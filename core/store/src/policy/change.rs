@@ -4,17 +4,18 @@
 //! so that the change never takes a long pause. If the store is full, packets that are still with the older policy
 //! are evicted first: they are the older ones.
 
+use super::Policy;
 use crate::CachePolicy;
 use crate::eviction::{Ahead, Arrival};
 
 /// A pair of policies; each packet is known to one of them.
-pub(crate) struct Change<P> {
+pub(crate) struct Change {
     /// `None` only while the change begins or ends.
-    pub(crate) older: Option<P>,
-    pub(crate) newer: P,
+    pub(crate) older: Option<Policy>,
+    pub(crate) newer: Policy,
 }
 
-impl<P: CachePolicy> Change<P> {
+impl Change {
     /// Transfers up to `portion` packets; returns `true` when none is left.
     pub(crate) fn go_on(&mut self, portion: usize, arrival: impl Fn(u32) -> Arrival) -> bool {
         let Some(older) = &mut self.older else { return true };
@@ -27,7 +28,7 @@ impl<P: CachePolicy> Change<P> {
     }
 
     /// Returns the policy that has the next victim.
-    fn has_victim(&mut self) -> &mut P {
+    fn has_victim(&mut self) -> &mut Policy {
         match &mut self.older {
             Some(older) if !older.is_empty() => older,
             _ => &mut self.newer,
@@ -35,7 +36,7 @@ impl<P: CachePolicy> Change<P> {
     }
 
     /// Reports an event of a packet to both policies; the one that does not know the packet ignores it.
-    fn notify(&mut self, mut notify: impl FnMut(&mut P)) {
+    fn notify(&mut self, mut notify: impl FnMut(&mut Policy)) {
         if let Some(older) = &mut self.older {
             notify(older);
         }
@@ -43,7 +44,7 @@ impl<P: CachePolicy> Change<P> {
     }
 }
 
-impl<P: CachePolicy> CachePolicy for Change<P> {
+impl CachePolicy for Change {
     fn counts(&self) -> bool {
         self.newer.counts()
     }
