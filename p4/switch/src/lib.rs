@@ -42,7 +42,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use crossbeam_queue::ArrayQueue;
-use namehop_dpdk::memif::MemifService;
 use namehop_face::wake::Waker;
 use namehop_packet::BufferPool;
 use serde::Serialize;
@@ -78,7 +77,7 @@ pub struct PortReport {
     /// Number of receive queues; each is served by its own worker.
     pub queues: usize,
     /// How packets are spread over the queues.
-    pub spread: &'static str,
+    pub spread: String,
     /// Received packets.
     pub received_packets: u64,
     /// Received packets of each worker.
@@ -183,7 +182,8 @@ pub struct Switch {
     is_held: Arc<AtomicBool>,
     /// The controller's end of the controller port, if there is one.
     pub controller: Option<Arc<Controller>>,
-    _memif: Option<MemifService>,
+    /// Memif ports work as long as it exists.
+    _opener: Opener,
 }
 
 /// Why a switch cannot be started.
@@ -266,7 +266,7 @@ impl Switch {
             is_stopping,
             is_held: Arc::default(),
             controller: opener.controller.take(),
-            _memif: opener.into_service(),
+            _opener: opener,
         };
         for (number, ports) in all.into_iter().enumerate() {
             let counters = WorkerCounters {
@@ -322,7 +322,7 @@ impl Switch {
                 uri: port.spec.uri.to_string(),
                 up: port.is_up(),
                 queues: port.queues,
-                spread: port.spread,
+                spread: port.spread.to_string(),
                 received_packets_by_worker: self
                     .counters
                     .iter()

@@ -265,7 +265,7 @@ impl OpenError {
 }
 
 /// Lists the URIs of all drivers, for messages.
-fn usage() -> String {
+pub fn usage() -> String {
     let [first @ .., last] = DRIVERS.map(|driver| driver.usage);
     format!("{}, or {last}", first.join(", "))
 }
