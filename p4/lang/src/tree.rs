@@ -186,7 +186,6 @@ pub enum Statement {
 pub struct Function {
     pub name: Arc<str>,
     pub parameters: Vec<Parameter>,
-    pub returns: Ty,
     /// Types of the variables of its frame.
     pub locals: Vec<Ty>,
     pub body: Vec<Statement>,
@@ -217,7 +216,6 @@ pub struct Instance {
     pub class: Class,
     pub arguments: Vec<Option<Expr>>,
     pub ty: Ty,
-    pub span: Span,
 }
 
 /// Common parts of parsers and controls.

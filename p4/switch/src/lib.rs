@@ -10,7 +10,7 @@
 //! Only [`program`] and [`cells`] contain `unsafe` code: they call C.
 //!
 //! ```
-//! use crate::batch_model::{Processing, cheapest};
+//! use namehop_switch::batch_model::{Processing, cheapest};
 //!
 //! // Large batches hide the latency of memory.
 //! let processing = Processing { necessary: 100.0, fetch: 300.0, others: 4.0, ..Processing::default() };

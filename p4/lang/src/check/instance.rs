@@ -147,7 +147,7 @@ impl<'a> Checker<'a> {
         };
         let ty = self.types.of(ty);
         let instance =
-            Instance { name: declaration.name.text.clone(), naming: Naming::default(), class, arguments, ty, span };
+            Instance { name: declaration.name.text.clone(), naming: Naming::default(), class, arguments, ty };
         Expr { kind: ExprKind::Construct(Box::new(instance)), ty, span }
     }
 

@@ -36,7 +36,7 @@ impl<'a> Checker<'a> {
             checker.block(body)
         });
         let locals = std::mem::take(&mut self.context.locals);
-        Function { name: name.text.clone(), parameters, returns, locals, body, annotations: Naming::default() }
+        Function { name: name.text.clone(), parameters, locals, body, annotations: Naming::default() }
     }
 
     pub(super) fn declare_parameter(&mut self, name: &Name, parameter: &Parameter, variable: Variable) {

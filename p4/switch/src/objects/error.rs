@@ -52,7 +52,7 @@ pub enum ObjectError {
     #[error("table {0} has no action profile")]
     NoProfile(String),
     /// An entry refers to an object that does not exist.
-    #[error("table {0}: there is no {1}")]
+    #[error("table {0}: profile {profile} has no {kind} {id}", profile = .1.profile, kind = .1.kind, id = .1.id)]
     NoReferred(String, ProfileObject),
     /// A set has no actions.
     #[error("table {0}: an action set has no actions")]
