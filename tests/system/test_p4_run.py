@@ -133,11 +133,11 @@ def hosts(link):
 class Switch:
     """A running `namehop p4 run` with a control socket."""
 
-    def __init__(self, folder, source, link, *arguments):
+    def __init__(self, folder, source, link, *arguments, ports=("dev://p0", "dev://p1")):
         self.control = folder / "control.sock"
         program = folder / "program.so"
         run_namehop("p4", "compile", source, "-o", program, timeout=PATIENCE)
-        ports = [argument for end in (0, 1) for argument in ("--port", f"{end}=dev://p{end}")]
+        ports = [argument for end, uri in enumerate(ports) for argument in ("--port", f"{end}={uri}")]
         command = [PROGRAM, "p4", "run", program, *ports, "--control", self.control, "--json", *arguments]
         self.process = subprocess.Popen(
             ["ip", "netns", "exec", link.middle, *map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -255,6 +255,24 @@ def test_routes_come_while_datagrams_flow_both_ways(link, tmp_path, workers):
         failures = ["output_full", "receive_ring_full", "no_buffer", "malformed", "send_failed"]
         assert [port[reason] for reason in failures] == [0] * len(failures)
     assert report["dropped"] == sum(sent) - sum(arrived) > 0
+
+
+def test_the_kernel_receives_from_a_tap_interface(link, tmp_path):
+    with Switch(tmp_path, IPV4, link, ports=["dev://p0", "tap://t1"]) as switch, hosts(link) as both:
+        switch.ask("table", "add", f"routes destination:{HOSTS[1]}/32 send(port:1)")
+        both[0].ask("start")
+
+        def received():
+            counter = ["cat", "/sys/class/net/t1/statistics/rx_packets"]
+            command = ["ip", "netns", "exec", link.middle, *counter]
+            return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+        wait_until(lambda: received() > 50, what="datagrams come to the kernel")
+        last = both[0].ask("stop")
+        wait_until(lambda: received() == FLOWS * last, what="the last datagrams")
+        (report,) = switch.end()
+    port = report["ports"][1]
+    assert (port["uri"], port["spread"], port["sent_packets"]) == ("tap://t1", "not at all", FLOWS * last)
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")

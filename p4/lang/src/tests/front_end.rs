@@ -264,6 +264,7 @@ fn conditions_may_be_many_and_nested() {
     assert!(report(&nested("#ifdef A", "")).contains("x"), "the outermost #else is kept");
     accepted(&format!("#if 1\n{}#endif\n", "#elif 1\nx\n".repeat(count)));
     accepted(&"#if 0\nx\n#elif 0\nx\n#else\n#endif\n".repeat(count));
-    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+    // A quadratic preprocessor would take hours; a busy host takes half a minute.
+    assert!(began.elapsed().as_secs() < 200, "{:?}", began.elapsed());
     accepted("#if 1\n#if 0\nx\n#elif 1\n#else\nx\n#endif\n#else\n#if 1\nx\n#else\nx\n#endif\n#endif\n");
 }
