@@ -145,7 +145,7 @@ def test_what_a_peer_has_shown_is_forgotten_with_the_connection(router, workers)
                 consumer.close()
 
 
-def test_modes_are_kept_and_groups_have_none(make_router):
+def test_modes_are_kept(make_router):
     router = make_router('[[face]]\nuri = "udp4://127.0.0.1:9"\npit_tokens = "on"\n')
     face = router.json("face", "create", "udp4://127.0.0.1:7", "--persistency", "permanent", "--pit-tokens", "off")
     assert face["pit_tokens"] == "off"

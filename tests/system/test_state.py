@@ -286,3 +286,22 @@ def test_what_was_answered_survives_a_kill_amid_commands(make_router):
         number += 1
     assert len(expected) > 10
     wait_until(lambda: not list(router.folder.glob("*.new")), what="no temporary files")
+
+
+def test_xdg_state_home_has_the_state_and_a_restart_says_so(make_router, tmp_path):
+    """Also for root, so that the routes of one experiment do not come back in the next."""
+    router = make_router("[state]\nenabled = true\n", start=False)
+    router.prefix = ["env", "--unset=STATE_DIRECTORY", f"XDG_STATE_HOME={tmp_path}/first"]
+    router.start()
+    face = router.json("face", "create", PEER, "--persistency", "permanent")["face_id"]
+    router.namehop("route", "add", "/kept", face)
+    assert (tmp_path / "first/namehop/state.json").is_file()
+    router.stop()
+    router.start()
+    lines = [line.split() for line in router.log.read_text().splitlines()]
+    (restored,) = [line for line in lines if line[:1] == ["restored"]]
+    assert f"{tmp_path}/first/namehop/state.json" in " ".join(restored)
+    router.stop()
+    router.prefix[2] = f"XDG_STATE_HOME={tmp_path}/second"
+    router.start()
+    assert "/kept" not in router.namehop("route", "list").stdout
