@@ -16,7 +16,7 @@ const COMMAND_LIFETIME_MS: u64 = 10_000;
 
 impl<E: Express> Controller<E> {
     fn prefix(&self) -> Name {
-        if self.express.is_local() { names::localhost() } else { names::localhop() }
+        names::of_commands(self.express.is_local())
     }
 
     fn build(&self, name: Name, application_parameters: Option<&[u8]>) -> Result<Vec<u8>, ClientError> {

@@ -90,8 +90,8 @@ pub fn command(
     signer: &dyn Signer,
     time_ms: u64,
 ) -> Result<Vec<u8>, CommandError> {
-    let prefix = if is_local { names::localhost() } else { names::localhop() };
-    let name = prefix.append_generic(module).append_generic(verb).append_generic(parameters.to_vec());
+    let name =
+        names::of_commands(is_local).append_generic(module).append_generic(verb).append_generic(parameters.to_vec());
     let options = CommandOptions {
         time_ms,
         lifetime_ms: COMMAND_LIFETIME_MS,

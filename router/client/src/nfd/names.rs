@@ -39,6 +39,11 @@ pub fn localhop() -> Name {
     Name::new().append_generic("localhop").append_generic("nfd")
 }
 
+/// Returns the prefix of commands to a forwarder: [`localhost`] if it is on this host, otherwise [`localhop`].
+pub fn of_commands(is_local: bool) -> Name {
+    if is_local { localhost() } else { localhop() }
+}
+
 /// `/localhost/nfd/<module>/<verb>`.
 pub fn localhost_verb(module: &str, verb: &str) -> Name {
     localhost().append_generic(module).append_generic(verb)
