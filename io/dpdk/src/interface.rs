@@ -43,15 +43,12 @@ impl UsedInterface {
         Interface::query(&self.name).is_ok_and(|found| found.is_up)
     }
 
-    pub(crate) fn is_removed(&self) -> bool {
-        Interface::query(&self.name).is_err()
-    }
-
-    /// Returns whether another interface has its name, or its address or MTU changed. An interface replaced between two
-    /// calls may have the address and MTU of its predecessor, but not its index.
-    pub(crate) fn has_changed(&self) -> bool {
-        let is_same = |found: Interface| Interface { is_up: self.opened.is_up, ..found } == self.opened;
-        !Interface::query(&self.name).is_ok_and(is_same)
+    /// Returns `None` if there is no interface with its name, and whether that is the interface that was opened, with
+    /// its address and MTU. An interface replaced between two calls may have the address and MTU of its predecessor, but
+    /// not its index.
+    pub(crate) fn is_same(&self) -> Option<bool> {
+        let found = Interface::query(&self.name).ok()?;
+        Some(Interface { is_up: self.opened.is_up, ..found } == self.opened)
     }
 }
 

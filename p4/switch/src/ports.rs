@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use namehop_dpdk::DpdkError;
-use namehop_dpdk::drivers::{self, Device, Driver, MemifSizes, OpenError, OpenPort, Spread, Wishes};
+use namehop_dpdk::drivers::{self, Device, Driver, MemifSizes, OpenError, OpenPort, Presence, Spread, Wishes};
 use namehop_dpdk::losses::Losses;
 use namehop_face::uri::{self, FaceUri};
 use namehop_packet::{BufferPool, PortQueue};
@@ -101,7 +101,7 @@ impl Port {
 
     /// True if the device is permanently gone.
     pub fn is_gone(&self) -> bool {
-        self.device.is_removed()
+        self.device.presence() == Presence::Removed
     }
 
     /// True if it is a capture that was read to its end and written, or the controller's port, which never delays the

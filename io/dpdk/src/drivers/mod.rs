@@ -43,7 +43,7 @@ pub struct Driver {
 }
 
 /// What ports of a driver are capable of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DriverTraits {
     /// The port sets its MTU. Otherwise the system or the peer does.
     pub sets_mtu: bool,
@@ -57,7 +57,7 @@ pub struct DriverTraits {
     pub has_peer: bool,
 }
 
-/// No trait, as the base of the constants of drivers.
+/// No trait.
 const NO_TRAITS: DriverTraits = DriverTraits {
     sets_mtu: false,
     has_several_queues: false,
@@ -74,7 +74,7 @@ impl Driver {
 
     /// Returns the traits of the URI's driver; none for other URIs.
     pub fn traits_of(uri: &FaceUri) -> DriverTraits {
-        Driver::of(uri).map(|driver| driver.traits).unwrap_or_default()
+        Driver::of(uri).map_or(NO_TRAITS, |driver| driver.traits)
     }
 }
 
@@ -86,14 +86,9 @@ pub trait Device: Send {
     /// Returns the frames lost since the device was opened.
     fn losses(&self) -> Losses;
 
-    /// Returns whether the device was removed: it must be closed now, and opened again when it is back.
-    fn is_removed(&self) -> bool {
-        false
-    }
-
-    /// Returns whether the device was replaced, or its address or MTU changed: it must be closed and opened again.
-    fn has_changed(&self) -> bool {
-        false
+    /// Returns whether the device is still the one that was opened.
+    fn presence(&self) -> Presence {
+        Presence::Present
     }
 
     /// Returns whether a peer is connected, without a system call. Devices that cannot tell return true.
@@ -165,6 +160,17 @@ pub trait Device: Send {
     }
 }
 
+/// Whether a device is still the one that was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// It is.
+    Present,
+    /// It was replaced, or its address or MTU changed: it must be closed and opened again.
+    Changed,
+    /// It was removed: it must be closed now, and opened again when it is back.
+    Removed,
+}
+
 /// An open port.
 pub struct OpenPort {
     /// For the thread that manages the port.
@@ -200,7 +206,7 @@ impl fmt::Display for Spread {
     }
 }
 
-/// Settings of a port. A driver ignores those that it does not support, see [`DriverTraits`].
+/// Settings of a port. A driver ignores unsupported settings; [`DriverTraits`] tells what it supports.
 #[derive(Debug, Clone, Copy)]
 pub struct Wishes {
     /// Bytes of a frame in front of its packet.
@@ -314,6 +320,50 @@ fn device_name(uri: &FaceUri) -> Result<&str, OpenError> {
     match uri {
         FaceUri::Device { interface, .. } => Ok(interface),
         _ => Err(OpenError::not_a_port(uri)),
+    }
+}
+
+/// A device on a network interface of the kernel.
+struct OnInterface<P> {
+    interface: UsedInterface,
+    port: P,
+}
+
+/// The port of a device on a network interface, as in [`Device`].
+trait InterfacePort: Send {
+    fn losses(&self) -> Losses;
+    fn join(&self, group: MacAddress, join: bool) -> Result<(), DpdkError>;
+    fn receive_only(&self, wanted: &Wanted) -> Result<(), DpdkError>;
+    fn receive_everything(&self) -> Result<(), DpdkError>;
+}
+
+impl<P: InterfacePort> Device for OnInterface<P> {
+    fn is_up(&self) -> bool {
+        self.interface.is_up()
+    }
+
+    fn losses(&self) -> Losses {
+        self.port.losses()
+    }
+
+    fn presence(&self) -> Presence {
+        match self.interface.is_same() {
+            Some(true) => Presence::Present,
+            Some(false) => Presence::Changed,
+            None => Presence::Removed,
+        }
+    }
+
+    fn join(&self, group: MacAddress, join: bool) -> Result<(), DpdkError> {
+        self.port.join(group, join)
+    }
+
+    fn receive_only(&self, wanted: &Wanted) -> Result<(), DpdkError> {
+        self.port.receive_only(wanted)
+    }
+
+    fn receive_everything(&self) -> Result<(), DpdkError> {
+        self.port.receive_everything()
     }
 }
 

@@ -30,10 +30,10 @@ use namehop_face::uri::PortDriver;
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 
 use crate::drivers::{
-    Device, Driver, DriverTraits, NO_TRAITS, OpenError, OpenPort, Opener, Spread, Wishes, boxed, used_interface,
+    Driver, DriverTraits, InterfacePort, NO_TRAITS, OnInterface, OpenError, OpenPort, Opener, Spread, Wishes, boxed,
+    used_interface,
 };
 use crate::error::DpdkError;
-use crate::interface::UsedInterface;
 use crate::losses::{LossCounters, Losses};
 use crate::wanted::Wanted;
 use receive::ReceiveRing;
@@ -208,41 +208,24 @@ fn open(opener: &mut Opener, uri: &FaceUri, wishes: &Wishes) -> Result<OpenPort,
         queues: boxed(queues),
         address: interface.opened.address,
         mtu_bytes: frame_bytes - wishes.header_bytes,
-        device: Box::new(PacketDevice { interface, port }),
+        device: Box::new(OnInterface { interface, port }),
     })
 }
 
-struct PacketDevice {
-    interface: UsedInterface,
-    port: PacketPort,
-}
-
-impl Device for PacketDevice {
-    fn is_up(&self) -> bool {
-        self.interface.is_up()
-    }
-
+impl InterfacePort for PacketPort {
     fn losses(&self) -> Losses {
-        self.port.losses()
-    }
-
-    fn is_removed(&self) -> bool {
-        self.interface.is_removed()
-    }
-
-    fn has_changed(&self) -> bool {
-        self.interface.has_changed()
+        self.losses()
     }
 
     fn join(&self, group: MacAddress, join: bool) -> Result<(), DpdkError> {
-        self.port.join(group, join)
+        self.join(group, join)
     }
 
     fn receive_only(&self, wanted: &Wanted) -> Result<(), DpdkError> {
-        self.port.receive_only(wanted)
+        self.receive_only(wanted)
     }
 
     fn receive_everything(&self) -> Result<(), DpdkError> {
-        self.port.receive_everything()
+        self.receive_everything()
     }
 }

@@ -11,7 +11,7 @@ use namehop_face::uri::PortDriver;
 use namehop_packet::BufferPool;
 
 use crate::drivers::{
-    Device, Driver, DriverTraits, NO_TRAITS, OpenError, OpenPort, Opener, Spread, Wishes, boxed, device_name,
+    Device, Driver, DriverTraits, NO_TRAITS, OpenError, OpenPort, Opener, Presence, Spread, Wishes, boxed, device_name,
 };
 use crate::eal::{Devices, Eal, Pages};
 use crate::error::DpdkError;
@@ -123,8 +123,8 @@ impl Device for NicPort {
         NicPort::losses(self)
     }
 
-    fn is_removed(&self) -> bool {
-        NicPort::is_removed(self)
+    fn presence(&self) -> Presence {
+        if NicPort::is_removed(self) { Presence::Removed } else { Presence::Present }
     }
 
     fn join(&self, group: MacAddress, join: bool) -> Result<(), DpdkError> {

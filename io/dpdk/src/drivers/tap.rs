@@ -18,7 +18,7 @@ use namehop_packet::BufferPool;
 
 use crate::BURST;
 use crate::drivers::{
-    Device, Driver, DriverTraits, NO_TRAITS, OpenError, OpenPort, Opener, Spread, Wishes, boxed, device_name,
+    Device, Driver, DriverTraits, NO_TRAITS, OpenError, OpenPort, Opener, Presence, Spread, Wishes, boxed, device_name,
     local_address,
 };
 use crate::error::DpdkError;
@@ -189,7 +189,7 @@ impl Device for TapPort {
         self.relay().losses()
     }
 
-    fn is_removed(&self) -> bool {
-        self.relay().has_ended()
+    fn presence(&self) -> Presence {
+        if self.relay().has_ended() { Presence::Removed } else { Presence::Present }
     }
 }

@@ -33,10 +33,10 @@ use crate::BURST;
 use crate::backoff::Backoff;
 use crate::drivers::packet_socket::socket::Socket as GroupSocket;
 use crate::drivers::{
-    Device, Driver, DriverTraits, NO_TRAITS, OpenError, OpenPort, Opener, Spread, Wishes, boxed, used_interface,
+    Driver, DriverTraits, InterfacePort, NO_TRAITS, OnInterface, OpenError, OpenPort, Opener, Spread, Wishes, boxed,
+    used_interface,
 };
 use crate::error::DpdkError;
-use crate::interface::UsedInterface;
 use crate::losses::{LossCounters, Losses};
 use crate::priority_tag::{ADDRESSES_BYTES, TAG_BYTES, take_off_priority_tag};
 use crate::wanted::Wanted;
@@ -348,41 +348,24 @@ fn open(opener: &mut Opener, uri: &FaceUri, wishes: &Wishes) -> Result<OpenPort,
         queues: boxed(queues),
         address: interface.opened.address,
         mtu_bytes: interface.opened.mtu_bytes,
-        device: Box::new(XdpDevice { interface, port }),
+        device: Box::new(OnInterface { interface, port }),
     })
 }
 
-struct XdpDevice {
-    interface: UsedInterface,
-    port: XdpPort,
-}
-
-impl Device for XdpDevice {
-    fn is_up(&self) -> bool {
-        self.interface.is_up()
-    }
-
+impl InterfacePort for XdpPort {
     fn losses(&self) -> Losses {
-        self.port.losses()
-    }
-
-    fn is_removed(&self) -> bool {
-        self.interface.is_removed()
-    }
-
-    fn has_changed(&self) -> bool {
-        self.interface.has_changed()
+        self.losses()
     }
 
     fn join(&self, group: MacAddress, join: bool) -> Result<(), DpdkError> {
-        self.port.join(group, join)
+        self.join(group, join)
     }
 
     fn receive_only(&self, wanted: &Wanted) -> Result<(), DpdkError> {
-        self.port.receive_only(wanted)
+        self.receive_only(wanted)
     }
 
     fn receive_everything(&self) -> Result<(), DpdkError> {
-        self.port.receive_everything()
+        self.receive_everything()
     }
 }

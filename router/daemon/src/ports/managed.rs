@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tracing::{debug, info, warn};
 
 use namehop_dpdk::DpdkError;
-use namehop_dpdk::drivers::{Device, OpenError, OpenPort, Opener, Wishes};
+use namehop_dpdk::drivers::{Device, OpenError, OpenPort, Opener, Presence, Wishes};
 use namehop_dpdk::losses::Losses;
 use namehop_dpdk::wanted::Wanted;
 use namehop_face::address::{MacAddress, VlanId, is_group};
@@ -165,7 +165,9 @@ impl ManagedPort {
 
     /// Closes the device and opens it again, when its interface was replaced or its address or MTU changed.
     fn reopen(&mut self, context: &PortContext, opener: &mut Opener) {
-        self.stop(context);
+        if self.device.is_some() {
+            self.stop(context);
+        }
         self.counted = Losses::default();
         self.next_attempt = Instant::now() + RETRY_PAUSE;
         match opener.open(&self.uri, &self.wishes) {
@@ -344,13 +346,14 @@ impl ManagedPort {
 
     /// Checks for links that broke or recovered, and counts frames lost below the faces.
     pub(super) fn check(&mut self, context: &PortContext, opener: &mut Opener, now: Instant) {
-        if self.device.as_ref().is_some_and(|device| device.is_removed()) {
+        let presence = self.device.as_ref().map(|device| device.presence());
+        if presence == Some(Presence::Removed) {
             info!(port = %self.uri, "network card or interface removed");
             // Nothing arrives any more. The kernel does not release a card before it is closed.
             self.stop(context);
             self.next_attempt = now + REMOVAL_PAUSE;
         }
-        let must_reopen = self.device.as_ref().is_none_or(|device| device.has_changed());
+        let must_reopen = presence != Some(Presence::Present);
         if must_reopen && now >= self.next_attempt {
             self.reopen(context, opener);
         } else if now >= self.next_attempt && self.kernel.is_missing() {
