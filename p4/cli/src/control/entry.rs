@@ -1,5 +1,5 @@
-//! Entries of tables between text, in the form of test files (`table [priority] key:value … action(name:value, …)`), and
-//! P4Runtime messages.
+//! Converts table entries between P4Runtime messages and text in the form of test files
+//! (`table [priority] key:value … action(name:value, …)`).
 
 use namehop_p4_lang::entry_text::{ActionCall, EntryText, Number, normal, resolve};
 use namehop_p4_lang::value;

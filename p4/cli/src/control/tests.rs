@@ -1,4 +1,4 @@
-//! Entries as text and as messages: each form is made of the other, and what is wrong is named.
+//! Entries are converted from text to messages and back. An error names the faulty part.
 
 use std::path::Path;
 

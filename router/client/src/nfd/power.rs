@@ -22,7 +22,8 @@ records! {
     /// A part of the host.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct PowerPart {
-        /// Name given by the operating system (`package-0`, `dram-0`) or by the model (`cpu`, `memory`, `nic`, `chassis`).
+        /// Name given by the operating system (`package-0`, `dram-0`) or by the model (`cpu`, `memory`, `nic`,
+        /// `chassis`).
         name: String = 204,
         /// Power, in milliwatts.
         milliwatts: u64 = 205,

@@ -171,7 +171,7 @@ impl Ports {
         }
     }
 
-    /// Opens the configured ports in `missing`. Those that fail stay in the list.
+    /// Opens the configured ports in `missing`. A port that fails stays in the list.
     fn open_missing(&mut self, now: Instant) {
         for mut missing in std::mem::take(&mut self.missing) {
             if now < missing.next_attempt {

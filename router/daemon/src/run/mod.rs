@@ -1,6 +1,6 @@
 //! `namehop run`: runs a router in this process, from start to end.
 //!
-//! The steps of the start are in [`run_supervised`] and `startup`; those of the control thread in `control_thread`.
+//! [`run_supervised`] and `startup` have the steps of the start, `control_thread` the steps of the control thread.
 
 mod announce;
 mod control_thread;

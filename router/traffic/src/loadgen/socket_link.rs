@@ -155,7 +155,8 @@ impl SocketLink {
         }
     }
 
-    /// Returns true if forwarders treat this connection as a local face, as in [`namehop_client::transport::Connected::local`].
+    /// Returns true if forwarders treat this connection as a local face, as in
+    /// [`namehop_client::transport::Connected::local`].
     pub(super) fn is_local(&self) -> bool {
         match &self.kind {
             Kind::Unix(_) => true,
