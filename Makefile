@@ -26,7 +26,7 @@ LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HA
 PACKET_COST = cargo build --release --locked --package namehop-bench --example naive_cost && \
 	cargo run --quiet --release --locked --package namehop-bench --example packet_cost --
 
-.PHONY: help setup setup-test setup-cost setup-nic setup-deb setup-ports nic-test build ports release run try test check style unit-test model-test system-test attack-test link-test fuzz ebpf-test path-table openapi soak results cost-test
+.PHONY: help setup setup-test setup-cost setup-nic setup-deb setup-ports nic-test build ports release run try test check style unit-test model-test system-test attack-test link-test fuzz ebpf-test path-table openapi settings soak results cost-test
 .PHONY: cost-record install uninstall deb deb-test clean
 
 help: ## list the commands
@@ -119,6 +119,9 @@ fuzz: setup ## run every fuzz target for FUZZ_SECONDS (60) and add new inputs to
 
 openapi: setup ## generate docs/openapi.json, the description of the HTTP API, from the code
 	NAMEHOP_WRITE_OPENAPI=1 cargo test --locked --package namehop-manage --lib the_description_is_the_one_in_the_documentation
+
+settings: setup ## write router/daemon/src/config/default.toml and docs/settings.md from the declarations of the settings
+	NAMEHOP_WRITE_SETTINGS=1 cargo test --locked --package namehop-daemon --lib the_files_are_those_of_the_declarations
 
 ebpf-test: setup-test ## test loaded strategies with 100,000 random programs and 1,000,000 damaged object files, in every form of execution (SEED=1)
 	NAMEHOP_EBPF_SEED=$(or $(SEED),1) NAMEHOP_EBPF_PROGRAMS=100000 cargo test --locked --package namehop-ebpf --lib long_programs_do_the_same

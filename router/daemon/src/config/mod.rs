@@ -2,7 +2,8 @@
 //!
 //! A file may hold any subset of the keys; missing keys have their defaults. Unknown keys and wrong values are errors
 //! that name the file, line, column and the remedy. Certificates, folders and network interfaces that this host does
-//! not have are errors too. `default.toml` documents every key; `namehop config show` prints it.
+//! not have are errors too. Each key is declared once (module `settings`); `default.toml` follows from the declarations,
+//! and `namehop config show` prints it.
 
 mod automatic;
 mod check;
@@ -10,8 +11,11 @@ mod environment;
 mod faces;
 mod fault;
 mod ports;
+#[cfg(test)]
+mod reference;
 mod routing;
 mod sections;
+mod settings;
 mod strategies;
 mod trust;
 mod values;
@@ -21,9 +25,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use fault::Fault;
+use settings::settings;
 
 pub use automatic::Auto;
 pub use faces::{Faces, Multicast, Tcp, Udp, Unix, WebSocket};
@@ -39,46 +42,29 @@ pub const DEFAULT_TOML: &str = include_str!("default.toml");
 
 const WHOLE_NUMBER: &str = "a whole number, 0 or more";
 
-/// A complete configuration.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Config {
-    /// Log output.
-    pub log: Log,
-    /// The forwarding engine.
-    pub forwarding: Forwarding,
-    /// The FIB.
-    pub fib: Fib,
-    /// The cache.
-    pub content_store: ContentStore,
-    /// Memory of the tables.
-    pub memory: Memory,
-    /// Listeners and limits of faces.
-    pub faces: Faces,
-    /// Links that workers poll themselves.
-    pub ports: Ports,
-    /// Permissions for management commands.
-    pub management: Management,
-    /// The programs and routers to which routes are announced.
-    pub routing: Routing,
-    /// Prometheus metrics.
-    pub metrics: Metrics,
-    /// The HTTP API.
-    pub api: Api,
-    /// Power of the host.
-    pub power: Power,
-    /// The state that survives a restart.
-    pub state: State,
-    /// Ports to open at start.
-    pub port: Vec<StaticPort>,
-    /// Faces to create at start.
-    pub face: Vec<StaticFace>,
-    /// Routes to add at start.
-    pub route: Vec<StaticRoute>,
-    /// Strategies to load at start.
-    pub loaded_strategy: Vec<LoadedStrategy>,
-    /// Strategies to choose at start.
-    pub strategy: Vec<StaticStrategy>,
+settings! {
+    /// Namehop's configuration. Every key is here with its default; `namehop run` without a file uses exactly these
+    /// values. Your own file needs only the keys that differ. Check it with `namehop config check FILE`.
+    pub section Config {
+        one log: Log;
+        one forwarding: Forwarding;
+        one fib: Fib;
+        one content_store: ContentStore;
+        one memory: Memory;
+        one faces: Faces;
+        one ports: Ports;
+        one management: Management;
+        one routing: Routing;
+        one metrics: Metrics;
+        one api: Api;
+        one power: Power;
+        one state: State;
+        many port: StaticPort;
+        many face: StaticFace;
+        many route: StaticRoute;
+        many loaded_strategy: LoadedStrategy;
+        many strategy: StaticStrategy;
+    }
 }
 
 /// An error in a configuration file.

@@ -1,11 +1,9 @@
 //! Sections `[ports]` and `[[port]]`, and checks of faces on ports.
 
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
-
-use serde::{Deserialize, Serialize};
 
 use namehop_dpdk::drivers::Driver;
+use namehop_engine::dispatch::MAX_WORKERS;
 use namehop_face::FaceUri;
 use namehop_face::address::VlanId;
 use namehop_face::port::PortNetwork;
@@ -14,6 +12,7 @@ use namehop_packet::size::LARGE_BYTES;
 
 use super::automatic::Auto;
 use super::fault::Fault;
+use super::settings::settings;
 use super::values::{InterfaceText, IpText, PortAddressText, PortText, UriText};
 use super::{Config, StaticFace};
 
@@ -30,70 +29,64 @@ const MAX_UNSOLICITED_ON_PORT: usize = 4096;
 
 /// Most bytes of a frame around its packet: addresses, type, VLAN tag, check sequence.
 const AROUND_BYTES: usize = 22;
-/// Valid numbers of queues: up to the maximum number of workers.
-const QUEUES: RangeInclusive<usize> = 1..=64;
-/// Valid MTUs, in bytes: from the minimum for IPv6 to the capacity of a packet buffer.
-const MTU_BYTES: RangeInclusive<usize> = 1280..=LARGE_BYTES - AROUND_BYTES;
 
-/// `[ports]`
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Ports {
-    /// CPU of a single worker, once it has a port.
-    pub worker_processor: Auto<usize>,
-    /// On-demand Ethernet faces close after this many seconds without a frame.
-    pub idle_timeout_s: u64,
-    /// Frames in each ring of a memif.
-    pub memif_ring_frames: u16,
-    /// Bytes of one buffer of a memif.
-    pub memif_buffer_bytes: u16,
-    /// Folders below which commands may open memif sockets; `auto` = the usual folders.
-    pub memif_folders: Vec<String>,
-    /// Network interfaces, and PCI addresses of network cards, that commands may use; `all` = any.
-    pub interfaces: Vec<String>,
-}
-
-impl Default for Ports {
-    fn default() -> Self {
-        Ports {
-            worker_processor: Auto::Auto,
-            idle_timeout_s: 600,
-            memif_ring_frames: 1024,
-            memif_buffer_bytes: 2048,
-            memif_folders: vec!["auto".to_owned()],
-            interfaces: Vec::new(),
-        }
+settings! {
+    /// Ports are links that a worker serves by itself: network interfaces with NDN directly above Ethernet, and memif
+    /// (memory shared with another process). The first port starts DPDK, which holds the packets, and allocates the
+    /// memory of all buffers of `[forwarding]`, from huge pages if enough are free.
+    ///
+    /// `memif_folders` and `interfaces` restrict the ports that commands may open (`namehop face create`). The
+    /// configuration itself, and commands signed with a certificate of `[[management.authorizations]]`, may open any
+    /// port. The restriction exists because every local application can send commands, and the router may have rights
+    /// that the application lacks.
+    pub section Ports {
+        /// From the first port on, a single worker has its own thread on this CPU: a number, or "auto" for the last CPU
+        /// that this process may use. With several workers, `workers` and `processors` in `[forwarding]` apply.
+        pub worker_processor: Auto<usize> = Auto::Auto;
+        /// On-demand Ethernet faces close after this many seconds without a frame (they may live up to twice as long).
+        pub idle_timeout_s: u64 = 600, in 1..=1 << 32;
+        /// memif: frames per ring, a power of two. Use the same value at both ends.
+        pub memif_ring_frames: u16 = 1024, in 2..=16_384;
+        /// memif: bytes per buffer, which is also the maximum frame size; NDNLPv2 fragments larger packets. Use the
+        /// same value at both ends.
+        pub memif_buffer_bytes: u16 = 2048, in 512..=9_216;
+        /// Folders for memif sockets, with all folders below them. "auto" is /run/ndn, ndn in $XDG_RUNTIME_DIR, and
+        /// $RUNTIME_DIRECTORY, which systemd sets. The router creates the listed folders when needed, and no others.
+        /// Give write permission there to the router's user only.
+        pub memif_folders: Vec<String> = vec!["auto".to_owned()];
+        /// Network interfaces, or PCI addresses of network cards, with all their VLANs; `["all"]` allows all. Ports of
+        /// `[[port]]` and `[[face]]` are always allowed.
+        pub interfaces: Vec<String> = Vec::new(), example "[\"eth1\"]";
     }
 }
 
-/// `[[port]]`
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StaticPort {
-    /// The port: `dev://`, `pci://`, `tap://`, `xdp://`, `memif://` or `pcap://`; or a VLAN on it, such as
-    /// `dev://eth1?vlan=7`.
-    pub uri: PortText,
-    /// Whether to create a face for the NDN multicast group.
-    #[serde(default)]
-    pub multicast: bool,
-    /// Whether unknown senders can create faces.
-    #[serde(default)]
-    pub on_demand: bool,
-    /// IP addresses of the port, with their prefix lengths.
-    #[serde(default)]
-    pub addresses: Vec<PortAddressText>,
-    /// Gateways for packets to addresses beyond the link; one for each address family.
-    #[serde(default)]
-    pub gateways: Vec<IpText>,
-    /// Largest packet behind the Ethernet header, in bytes, for ports with an MTU that the kernel does not set.
-    #[serde(default)]
-    pub mtu: Option<usize>,
-    /// Number of queues, each served by another worker; `auto` = one for each worker, as far as the port has them.
-    #[serde(default)]
-    pub queues: Auto<usize>,
-    /// Interface through which the kernel gets its share of the traffic of a network card.
-    #[serde(default)]
-    pub kernel_interface: Option<InterfaceText>,
+settings! {
+    /// A port to open at start. The router also opens a port when a face needs it; a section here adds settings. A VLAN
+    /// on a port is a `[[port]]` of its own, uri = "dev://eth1?vlan=7", with `multicast`, `on_demand`, `addresses` and
+    /// `gateways` only.
+    pub element StaticPort {
+        /// URI of the port:
+        /// - "dev://eth1" for a network interface, "xdp://eth1" for one over AF_XDP;
+        /// - "pci://0000:03:00.0" for a network card without the kernel;
+        /// - "tap://ndn0" for an interface to the kernel of this host;
+        /// - "memif:///run/ndn/x.sock?id=0", with &role=client at the other end;
+        /// - "pcap:///in.pcap?out=/out.pcap" for captures.
+        pub uri: PortText, example "\"dev://eth1\"";
+        /// pci and tap: MTU in bytes.
+        pub mtu: Option<usize>, in 1280..=(LARGE_BYTES - AROUND_BYTES) as u64, example "1500", serde(default);
+        /// dev, xdp and pci: number of queues. "auto" is one per worker, if the port has that many.
+        pub queues: Auto<usize>, in 1..=MAX_WORKERS as u64, serde(default);
+        /// pci: an interface that gives the kernel all traffic other than NDN.
+        pub kernel_interface: Option<InterfaceText>, example "\"eth1n\"", serde(default);
+        /// Whether to make a face for the NDN multicast group 01:00:5e:00:17:aa.
+        pub multicast: bool, serde(default);
+        /// Whether frames from unknown senders, and UDP to port 6363, make faces.
+        pub on_demand: bool, serde(default);
+        /// Addresses of the port, not of the kernel: for UDP and VXLAN faces.
+        pub addresses: Vec<PortAddressText>, example r#"["192.0.2.1/24", "2001:db8::1/64"]"#, serde(default);
+        /// Next hops for peers outside the networks of `addresses`: at most one per family.
+        pub gateways: Vec<IpText>, example "[\"192.0.2.254\"]", serde(default);
+    }
 }
 
 impl StaticPort {
@@ -124,20 +117,13 @@ impl StaticPort {
 
     /// Returns the error in the MTU, if any.
     fn mtu_fault(&self) -> Option<String> {
-        let mtu_bytes = self.mtu?;
-        if !Driver::traits_of(&self.uri.0).sets_mtu {
-            return Some(format!("the system sets the MTU of {}; remove `mtu`", self.uri.0));
-        }
-        (!MTU_BYTES.contains(&mtu_bytes))
-            .then(|| format!("`mtu` is {mtu_bytes}; it must be from {} to {}", MTU_BYTES.start(), MTU_BYTES.end()))
+        (self.mtu.is_some() && !Driver::traits_of(&self.uri.0).sets_mtu)
+            .then(|| format!("the system sets the MTU of {}; remove `mtu`", self.uri.0))
     }
 
     /// Returns the error in the number of queues, if any.
     fn queues_fault(&self) -> Option<String> {
         let Auto::Value(queues) = self.queues else { return None };
-        if !QUEUES.contains(&queues) {
-            return Some(format!("`queues` is {queues}; it must be from {} to {}", QUEUES.start(), QUEUES.end()));
-        }
         (queues > 1 && !Driver::traits_of(&self.uri.0).has_several_queues)
             .then(|| format!("{} has one queue; remove `queues`", self.uri.0))
     }

@@ -3,57 +3,49 @@
 use std::path::PathBuf;
 
 use namehop_client::nfd::numbers::origin;
-use serde::{Deserialize, Serialize};
 
+use super::settings::settings;
 use super::values::OriginText;
 
-/// `[routing]`
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Routing {
-    /// Announcing to a routing daemon on this host.
-    pub daemon: RoutingDaemon,
-    /// Announcing to a gateway.
-    pub gateway: RoutingGateway,
-}
-
-/// `[routing.daemon]`
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct RoutingDaemon {
-    /// Whether routes are announced.
-    pub enabled: bool,
-    /// Origins of the routes that are announced.
-    pub origins: Vec<OriginText>,
-}
-
-impl Default for RoutingDaemon {
-    fn default() -> Self {
-        RoutingDaemon { enabled: true, origins: vec![OriginText(origin::CLIENT)] }
+settings! {
+    /// Announcing routes to others.
+    pub section Routing {
+        one daemon: RoutingDaemon;
+        one gateway: RoutingGateway;
     }
 }
 
-/// `[routing.gateway]`
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct RoutingGateway {
-    /// Private key that signs the commands; without it nothing is announced.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key: Option<PathBuf>,
-    /// Certificate of the key.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub certificate: Option<PathBuf>,
-    /// Origins of the routes that are announced.
-    pub origins: Vec<OriginText>,
-    /// Cost of the route at the gateway.
-    pub cost: u64,
-    /// Seconds between two registrations of a route.
-    pub refresh_s: u64,
+settings! {
+    /// A local routing daemon that listens at /localhost/nlsr, as NLSR and ndn-dv do. The router announces prefixes to
+    /// it, and it tells other routers. Without a daemon this costs nothing.
+    pub section RoutingDaemon {
+        /// Whether the router announces prefixes to it.
+        pub enabled: bool = true;
+        /// Origins of announced routes: app, autoreg, client, autoconf, prefixann, static, or a number in quotes.
+        /// Applications and end hosts use "client" for prefixes that the whole network should know, and "app" for
+        /// prefixes of this host only.
+        pub origins: Vec<OriginText> = vec![OriginText(origin::CLIENT)];
+    }
 }
 
-impl Default for RoutingGateway {
-    fn default() -> Self {
-        let origins = vec![OriginText(origin::APP), OriginText(origin::CLIENT)];
-        RoutingGateway { key: None, certificate: None, origins, cost: 15, refresh_s: 25 }
+settings! {
+    /// An end host becomes reachable by registering a prefix at a gateway. The gateway is the router that its route for
+    /// /localhop/nfd, or else its default route, leads to. The prefix is the identity of a key. It stays registered
+    /// while routes exist for names under it. The gateway must trust the key (`[management.localhop]` there).
+    pub section RoutingGateway {
+        /// Private key that signs the commands. Without a key the router registers nothing. `namehop key generate`
+        /// makes this file and the next.
+        pub key: Option<PathBuf> = None, example "\"/etc/namehop/host.key\"",
+            serde(skip_serializing_if = "Option::is_none");
+        /// Certificate of the key.
+        pub certificate: Option<PathBuf> = None, example "\"/etc/namehop/host.ndncert\"",
+            serde(skip_serializing_if = "Option::is_none");
+        /// Origins of the routes that count.
+        pub origins: Vec<OriginText> = vec![OriginText(origin::APP), OriginText(origin::CLIENT)];
+        /// Cost of the route at the gateway.
+        pub cost: u64 = 15, in 0..=1 << 32;
+        /// Registration interval in seconds. The gateway removes the route after twelve intervals without a
+        /// registration.
+        pub refresh_s: u64 = 25, in 1..=86_400;
     }
 }

@@ -7,31 +7,34 @@ use std::path::{Path, PathBuf};
 use namehop_engine::strategy::program::MAX_OBJECT_FILE_BYTES;
 use namehop_engine::strategy::{STRATEGIES, StrategyProgram, StrategyRegistry};
 use namehop_wire::Name;
-use serde::{Deserialize, Serialize};
 
 use super::Config;
 use super::environment::unreadable;
 use super::fault::Fault;
+use super::settings::settings;
 use super::values::{NameText, StrategyText};
 
-/// `[[strategy]]`
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StaticStrategy {
-    /// Names under this prefix …
-    pub prefix: NameText,
-    /// … are forwarded by this strategy.
-    pub strategy: StrategyText,
+settings! {
+    /// A strategy to choose at start.
+    pub element StaticStrategy {
+        /// Names under this prefix …
+        pub prefix: NameText, example "\"/example\"";
+        /// … are forwarded by this strategy, with parameters if wanted: one of the router (`namehop strategy set
+        /// --help` lists them), or a loaded one.
+        pub strategy: StrategyText, example "\"asf/v=5/probing-interval~30000\"";
+    }
 }
 
-/// `[[loaded_strategy]]`
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LoadedStrategy {
-    /// Name by which `[[strategy]]` and commands choose it.
-    pub name: String,
-    /// eBPF object file.
-    pub file: PathBuf,
+settings! {
+    /// A strategy to load at start: an eBPF object file of at most 65536 bytes, compiled from C with clang; see
+    /// docs/strategies.md. The router reports errors in it at start, as does `namehop config check`. A strategy loaded
+    /// at run time under the same name replaces the one listed here.
+    pub element LoadedStrategy {
+        /// Name by which `[[strategy]]` and commands choose it.
+        pub name: String, example "\"hedge\"";
+        /// The object file.
+        pub file: PathBuf, example "\"/etc/namehop/hedge.o\"";
+    }
 }
 
 impl LoadedStrategy {

@@ -2,6 +2,7 @@
 
 mod ports;
 
+use super::settings::Settings;
 use super::*;
 
 fn parse(text: &str) -> Result<Config, String> {
@@ -9,20 +10,64 @@ fn parse(text: &str) -> Result<Config, String> {
 }
 
 #[test]
-fn the_documented_defaults_are_the_defaults() {
-    let documented = parse(DEFAULT_TOML).expect("default.toml is valid");
-    assert_eq!(documented.to_toml(), Config::default().to_toml());
+fn the_files_are_those_of_the_declarations() {
+    let settings = Config::describe();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (file, text) in [
+        ("src/config/default.toml", reference::default_file(&settings)),
+        ("../../docs/settings.md", reference::page(&settings)),
+    ] {
+        let path = folder.join(file);
+        if std::env::var_os("NAMEHOP_WRITE_SETTINGS").is_some() {
+            std::fs::write(&path, &text).expect("the file can be written");
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(committed == text, "{file} is out of date: run `make settings`");
+    }
 }
 
 #[test]
-fn every_key_is_documented() {
-    let written: toml::Table = Config::default().to_toml().parse().expect("printed configuration is TOML");
-    let documented: toml::Table = DEFAULT_TOML.parse().expect("default.toml is TOML");
-    for (section, keys) in &written {
-        let Some(keys) = keys.as_table() else { continue };
-        for key in keys.keys() {
-            assert!(documented[section].get(key).is_some(), "default.toml must have [{section}] {key}");
-        }
+fn the_default_file_has_the_defaults() {
+    let documented = parse(&reference::default_file(&Config::describe())).expect("default.toml is valid");
+    assert_eq!(documented.to_toml(), Config::default().to_toml());
+}
+
+/// Removes the comment signs of sections and keys that are only examples.
+fn with_examples(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let key = |line: &str| line.split_once(" = ").map(|(key, _)| key.to_owned());
+    let example = |index: usize| {
+        let shown = lines[index].strip_prefix("#   ")?;
+        let is_key = key(shown).is_some_and(|key| !key.contains([' ', '"']));
+        let has_default = lines.get(index + 1).is_some_and(|next| key(next) == key(shown));
+        (shown.starts_with('[') || is_key && !has_default).then_some(shown)
+    };
+    (0..lines.len()).map(|index| format!("{}\n", example(index).unwrap_or(lines[index]))).collect()
+}
+
+#[test]
+fn the_examples_of_the_default_file_are_valid() {
+    let text = with_examples(DEFAULT_TOML);
+    let config: Config = toml::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!((config.port.len(), config.face.len(), config.route.len(), config.strategy.len()), (1, 1, 1, 1));
+    assert!(config.content_store.disk.is_some() && config.fib.file.is_some());
+    assert!(config.range_fault("").is_none());
+}
+
+#[test]
+fn numbers_out_of_their_range_are_refused_where_they_stand() {
+    for (text, message) in [
+        ("[forwarding]\nworkers = 65\n", "2:1: `workers` is 65; it must be from 1 to 64"),
+        ("[faces.udp]\nmtu = 63\n", "2:1: `mtu` is 63; it must be from 64 to 8800"),
+        ("[memory]\nlimit = \"1 KiB\"\n", "2:1: `limit` is 1 KiB; it must be from 1 MiB to 1024 TiB"),
+        ("[[port]]\nuri = \"xdp://eth1\"\n[[port]]\nuri = \"xdp://eth2\"\nqueues = 0\n", "5:1: `queues` is 0;"),
+        (
+            "[content_store.disk]\npath = \"/x\"\ncapacity_bytes = 1\n",
+            "3:1: `capacity_bytes` is 1; it must be from 16 MiB",
+        ),
+    ] {
+        let error = parse(text).expect_err(text);
+        assert!(error.starts_with(&format!("test.toml:{message}")), "{text:?}: {error}");
     }
 }
 
@@ -116,12 +161,6 @@ fn a_missing_file_is_named() {
     let error =
         Config::load(Path::new("/nonexistent/namehop.toml")).expect_err("a missing file is an error").to_string();
     assert!(error.starts_with("/nonexistent/namehop.toml: cannot read"), "{error}");
-}
-
-#[test]
-fn the_documentation_shows_the_same_defaults() {
-    let documentation = include_str!("../../../../docs/configuration.md");
-    assert!(documentation.contains(DEFAULT_TOML), "docs/configuration.md must hold default.toml");
 }
 
 /// Loads a file from `folder` with the checks against this host; the error is without the folder's path.

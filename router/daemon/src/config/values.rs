@@ -21,10 +21,12 @@ use namehop_wire::Name;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteSize(pub u64);
 
-const UNITS: [(&str, u64); 8] = [
+const UNITS: [(&str, u64); 10] = [
+    ("TiB", 1 << 40),
     ("GiB", 1 << 30),
     ("MiB", 1 << 20),
     ("KiB", 1 << 10),
+    ("TB", 1_000_000_000_000),
     ("GB", 1_000_000_000),
     ("MB", 1_000_000),
     ("kB", 1_000),
@@ -51,8 +53,8 @@ impl FromStr for ByteSize {
 
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The three binary units only, so that the output parses to the same number.
-        match UNITS[..3].iter().find(|(_, factor)| self.0 >= *factor && self.0.is_multiple_of(*factor)) {
+        // The binary units only, so that the output parses to the same number.
+        match UNITS[..4].iter().find(|(_, factor)| self.0 >= *factor && self.0.is_multiple_of(*factor)) {
             Some((unit, factor)) => write!(f, "{} {unit}", self.0 / factor),
             None => write!(f, "{}", self.0),
         }
@@ -335,14 +337,19 @@ mod tests {
 
     #[test]
     fn sizes_read_back_as_printed() {
-        for (text, bytes) in
-            [("1", 1), ("64 KiB", 65536), ("512MiB", 512 << 20), ("2 GB", 2_000_000_000), ("1_000", 1000)]
-        {
+        for (text, bytes) in [
+            ("1", 1),
+            ("64 KiB", 65536),
+            ("512MiB", 512 << 20),
+            ("2 GB", 2_000_000_000),
+            ("4 TiB", 4 << 40),
+            ("1_000", 1000),
+        ] {
             let size: ByteSize = text.parse().expect(text);
             assert_eq!(size.0, bytes, "{text}");
             assert_eq!(size.to_string().parse::<ByteSize>().expect("printed"), size);
         }
-        for text in ["", "many", "-1", "1 TiB", "99999999999 GiB"] {
+        for text in ["", "many", "-1", "1 PiB", "99999999999 GiB"] {
             assert!(text.parse::<ByteSize>().unwrap_err().contains("512 MiB"), "{text}");
         }
     }
