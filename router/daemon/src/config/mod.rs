@@ -2,8 +2,8 @@
 //!
 //! A file may hold any subset of the keys; missing keys have their defaults. Unknown keys and wrong values are errors
 //! that name the file, line, column and the remedy. Certificates, folders and network interfaces that this host does
-//! not have are errors too. Each key is declared once (module `settings`); `default.toml` follows from the declarations,
-//! and `namehop config show` prints it.
+//! not have are errors too. Each key is declared once (module `settings`); `default.toml` follows from the
+//! declarations, and `namehop config show` prints it.
 
 mod automatic;
 mod check;
