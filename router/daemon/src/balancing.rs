@@ -16,7 +16,7 @@ use namehop_manage::server::DispatchError;
 use namehop_packet::Timestamp;
 use namehop_wire::NameRef;
 
-use crate::worker::{WorkerGone, WorkerHandles};
+use namehop_worker::{WorkerGone, WorkerHandles};
 
 /// Time between two measurements of the load.
 const INTERVAL: Duration = Duration::from_secs(5);

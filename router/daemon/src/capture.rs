@@ -6,7 +6,7 @@ use tokio::sync::Mutex;
 
 use namehop_face::capture::{CaptureClock, CaptureRecorder, CaptureRequest};
 
-use crate::worker::WorkerHandles;
+use namehop_worker::WorkerHandles;
 
 /// The control thread's side of frame captures.
 pub struct Capture {

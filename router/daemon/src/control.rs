@@ -9,6 +9,7 @@ use namehop_client::nfd::{DispatchEntry, LatencyStatus, PowerStatus, WorkerStatu
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
+use namehop_engine::engine::EngineStatus;
 use namehop_engine::engine::{CsChange, CsInfo};
 use namehop_engine::fib::{FibWriter, NextHop};
 use namehop_engine::strategy::{StrategyInstance, StrategyRegistry};
@@ -17,7 +18,7 @@ use namehop_face::FaceUri;
 use namehop_face::capture::{CaptureRecorder, CaptureRequest};
 use namehop_face::registry::{Face, FaceTable, FaceUpdate, RejectedProperties};
 use namehop_face::socket::{CreateError, ListenError, SocketCommand};
-use namehop_manage::server::{ControlPlane, DispatchError, EngineStatus, NotSaved, PortForbidden, StateChange};
+use namehop_manage::server::{ControlPlane, DispatchError, NotSaved, PortForbidden, StateChange};
 use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
 
@@ -27,7 +28,7 @@ use crate::latency::Latency;
 use crate::port_policy::PortPolicy;
 use crate::ports::PortService;
 use crate::saving::Saving;
-use crate::worker::WorkerHandles;
+use namehop_worker::WorkerHandles;
 
 /// Longest time for which creating a face waits until its link is up, and the interval of checks.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(300);

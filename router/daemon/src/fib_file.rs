@@ -24,7 +24,7 @@ use namehop_packet::FaceId;
 use crate::config::UriText;
 use crate::control::Control;
 use crate::restore::{RETRY_PAUSE, RETRY_PAUSE_MAX};
-use crate::supervise::fault_point;
+use namehop_worker::fault_point;
 
 /// Most parts that the reading thread is ahead.
 const PARTS_AHEAD: usize = 16;

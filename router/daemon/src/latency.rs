@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use namehop_face::latency::{LatencyHistograms, LatencyRecorder};
 use namehop_face::socket::SocketCommand;
 
-use crate::worker::WorkerHandles;
+use namehop_worker::WorkerHandles;
 
 /// The control thread's part of the measurement.
 pub struct Latency {

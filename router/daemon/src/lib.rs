@@ -1,4 +1,4 @@
-//! Builds and runs a router from a configuration: workers, control thread, faces, saved state.
+//! Builds and runs a router from a configuration: starts workers, control thread and faces, and saves state.
 //!
 //! | module | what |
 //! |---|---|
@@ -7,7 +7,6 @@
 //! | [`memory_budget`] | settings that bound memory, fitted to the available memory |
 //! | `placement` | the number of workers and their CPUs |
 //! | `startup` | creates the parts from the configuration, step by step |
-//! | [`worker`] | the workers: between rings, ports and the engine |
 //! | `ports` | links that workers poll themselves, through DPDK |
 //! | `api_token` | the token of the HTTP API, read or created |
 //! | `balancing` | moves names between workers |
@@ -70,6 +69,5 @@ mod startup;
 pub mod state;
 mod supervise;
 mod token_file;
-pub mod worker;
 
 pub use run::{RunError, RunOptions, run};

@@ -1,7 +1,10 @@
-//! The number of workers and their CPUs.
+//! The number of workers, their CPUs, and how long they poll while there is nothing to do.
 
-use crate::config::{Auto, Config};
-use crate::worker::usable_processors;
+use std::time::Duration;
+
+use namehop_worker::{Idling, usable_processors};
+
+use crate::config::{Auto, Config, Forwarding};
 
 /// Most workers with `workers = "auto"`: the memory for tables is divided among them.
 const MAX_AUTO_WORKERS: usize = 8;
@@ -20,11 +23,11 @@ pub fn worker_count(config: &Config) -> usize {
 }
 
 /// Returns the CPU of each worker: first the configured ones, then the last usable ones. CPUs are shared only if there
-/// are too few.
-pub fn worker_cpus(config: &Config, workers: usize) -> Vec<Auto<usize>> {
+/// are too few. `None` leaves the choice to the worker.
+pub fn worker_cpus(config: &Config, workers: usize) -> Vec<Option<usize>> {
     let listed = &config.forwarding.processors;
     if listed.is_empty() && workers == 1 {
-        return vec![config.ports.worker_processor];
+        return vec![config.ports.worker_processor.value()];
     }
     // The first CPUs serve interrupts and everything else.
     let usable = usable_processors().unwrap_or_default();
@@ -32,5 +35,14 @@ pub fn worker_cpus(config: &Config, workers: usize) -> Vec<Auto<usize>> {
     if others.is_empty() {
         others.clone_from(listed);
     }
-    listed.iter().copied().chain(others.into_iter().cycle()).map(Auto::Value).take(workers).collect()
+    listed.iter().copied().chain(others.into_iter().cycle()).map(Some).take(workers).collect()
+}
+
+/// Returns how workers with their own threads behave while there is nothing to do.
+pub fn idling(forwarding: &Forwarding) -> Idling {
+    Idling {
+        always_polls: forwarding.always_poll,
+        poll_for: Duration::from_micros(forwarding.poll_us),
+        longest_pause: Duration::from_micros(forwarding.longest_pause_us),
+    }
 }

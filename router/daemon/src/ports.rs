@@ -29,7 +29,7 @@ use namehop_packet::{BufferPool, FaceId};
 
 use crate::config::Config;
 use crate::memory_budget::Bounds;
-use crate::worker::WorkerHandles;
+use namehop_worker::WorkerHandles;
 use thread::{PortCommand, Ports};
 
 /// Returns why a face cannot be created on a port that cannot be opened. A missing interface is `Unreachable`, because

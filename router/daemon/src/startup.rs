@@ -37,7 +37,7 @@ use crate::ports::{PortContext, PortService};
 use crate::state::{Journal, SavedState, StateError};
 use crate::supervise::Supervisor;
 use crate::token_file::TokenError;
-use crate::worker::{Worker, WorkerHandles, WorkerRings};
+use namehop_worker::{Worker, WorkerHandles, WorkerRings};
 
 use workers::{SharedParts, create_workers, inlet, rings, start_disk};
 

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{fs, io, process, thread};
 
+use namehop_worker::fault_point;
 use nix::sys::signal::{SigSet, Signal};
 use tokio::sync::watch;
 use tracing::{error, info};
@@ -210,18 +211,6 @@ fn is_ignored(signal: Signal) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     mask & 1 << (signal as u32 - 1) != 0
-}
-
-/// Panics if the environment variable `NAMEHOP_FAULT` has this name, for tests of routers with failing parts. Does
-/// nothing in builds without debug assertions.
-#[inline]
-pub fn fault_point(name: &str) {
-    #[cfg(debug_assertions)]
-    if std::env::var_os("NAMEHOP_FAULT").is_some_and(|wanted| wanted == name) {
-        panic!("a fault was requested in {name}");
-    }
-    #[cfg(not(debug_assertions))]
-    let _ = name;
 }
 
 #[cfg(test)]

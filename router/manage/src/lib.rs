@@ -23,7 +23,6 @@
 #![forbid(unsafe_code)]
 
 pub mod authentication;
-mod engine_status;
 pub mod fib_file;
 pub mod http;
 pub mod metrics;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use namehop_client::nfd::{LatencyStatus, PowerStatus, ReadvertiseStatus, WorkerStatus};
 use namehop_face::{Face, LinkDrop};
 
-use crate::engine_status::EngineStatus;
+use namehop_engine::engine::EngineStatus;
 
 pub use gone::GoneFaces;
 pub use render::render;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use namehop_client::nfd::{DispatchEntry, LatencyStatus, PowerStatus, WorkerStatus};
-use namehop_engine::engine::{CsChange, CsInfo};
+use namehop_engine::engine::{CsChange, CsInfo, EngineStatus};
 use namehop_engine::fib::{FibWriter, NextHop};
 use namehop_engine::strategy::{StrategyInstance, StrategyRegistry};
 use namehop_engine::trace::TraceRequest;
@@ -21,7 +21,7 @@ use namehop_hash::HashKey;
 use namehop_packet::{FaceId, FaceScope};
 use namehop_wire::{Name, NameRef};
 
-use crate::server::{ControlPlane, DispatchError, EngineStatus, NotSaved, PortForbidden, StateChange};
+use crate::server::{ControlPlane, DispatchError, NotSaved, PortForbidden, StateChange};
 
 /// Face of a local application.
 pub const APP: FaceId = FaceId(256);

@@ -14,10 +14,12 @@
 mod content_store;
 mod control;
 mod several_workers;
+mod status;
 
 use namehop_hash::{HashKey, Lanes, PrefixHashes};
 use namehop_packet::{BufferPool, Timestamp};
 
+pub use self::status::EngineStatus;
 use crate::burst::{BurstState, MAX_LOOKAHEAD};
 pub use crate::pcct::InvariantError;
 pub use crate::pcct::content::erasure::CsErasure;

@@ -54,12 +54,12 @@ use std::fmt;
 use std::sync::Barrier;
 use std::thread;
 
-use namehop_daemon::worker::{pin_to_processor, usable_processors};
 use namehop_engine::fib::FibStatistics;
 use namehop_face::FaceUri;
 use namehop_hash::HashKey;
 use namehop_orders::{Order, PathKind, ScheduleKind};
 use namehop_packet::BufferPool;
+use namehop_worker::{pin_to_processor, usable_processors};
 
 use crate::counters::{Counters, CountersUnavailable, Events};
 use crate::measurements::EngineMeasurements;

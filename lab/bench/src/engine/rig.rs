@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use namehop_daemon::worker::{Worker, WorkerHandle, WorkerRings};
 use namehop_dpdk::memory::MemoryPort;
 use namehop_dpdk::{Devices, Eal, mempool_bytes, use_mempools};
 use namehop_engine::engine::{CsConfig, Engine, EngineConfig};
@@ -23,6 +22,7 @@ use namehop_hash::HashKey;
 use namehop_orders::{Order, ScheduleKind};
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue, Timestamp};
 use namehop_table::clock::cycles;
+use namehop_worker::{Worker, WorkerHandle, WorkerRings};
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::peers::{FLOOD_PEER, LINKS, Peers, port_address};

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use namehop_daemon::worker::pin_to_processor;
 use namehop_packet::BufferPool;
 use namehop_traffic::loadgen::{Consumer, ConsumerCounts, ConsumerPlan, Idle, PortLink, Producer, ReplyPattern};
+use namehop_worker::pin_to_processor;
 
 use super::place::{Place, Side};
 use super::port::{End, LinkKind};

@@ -28,10 +28,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use namehop_daemon::worker::usable_processors;
 use namehop_packet::BufferPool;
 use namehop_store::PolicyChoice;
 use namehop_traffic::loadgen::{Load, LoadError};
+use namehop_worker::usable_processors;
 use serde::Serialize;
 
 use crate::progress::{OnProgress, Progress};

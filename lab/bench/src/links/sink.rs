@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use namehop_daemon::worker::pin_to_processor;
 use namehop_packet::{BufferPool, PacketBuffer};
 use namehop_traffic::loadgen::OpenPort;
+use namehop_worker::pin_to_processor;
 
 use super::place::{Place, SIDES};
 use super::port::End;

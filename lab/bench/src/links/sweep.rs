@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use namehop_client::nfd::LatencyStatus;
-use namehop_daemon::worker::usable_processors;
 use namehop_packet::BufferPool;
 use namehop_store::PolicyChoice;
 use namehop_traffic::loadgen::{
@@ -22,6 +21,7 @@ use namehop_traffic::loadgen::{
 };
 use namehop_traffic::segmented::WindowKind;
 use namehop_wire::Name;
+use namehop_worker::usable_processors;
 
 use super::figures::Turn;
 use super::generator::Generator;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use namehop_daemon::worker::usable_processors;
+use namehop_worker::usable_processors;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use serde::Serialize;

@@ -4,7 +4,7 @@ use namehop_engine::engine::EngineConfig;
 
 use super::Bounds;
 use crate::config::Config;
-use crate::worker::share;
+use namehop_worker::share;
 
 /// Minimum PIT capacity of one worker.
 const MIN_PIT_CAPACITY: usize = 64;

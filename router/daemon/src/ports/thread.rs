@@ -23,7 +23,7 @@ use super::refused;
 use super::silence::Silences;
 use crate::config::{Auto, Config, StaticPort};
 use crate::memory_budget::Bounds;
-use crate::supervise::fault_point;
+use namehop_worker::fault_point;
 
 /// Interval between checks of links: the longest time until a broken link is noticed.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(200);

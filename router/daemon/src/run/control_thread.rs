@@ -31,9 +31,10 @@ use crate::port_policy::PortPolicy;
 use crate::saving::Saving;
 use crate::startup::{ControlParts, StartError};
 use crate::state::SavedState;
-use crate::supervise::{Supervisor, fault_point};
+use crate::supervise::Supervisor;
 use crate::token_file::TokenFile;
 use crate::{api_token, fib_file, metrics, power, restore};
+use namehop_worker::fault_point;
 
 /// Time between two checks for a changed time of day or a removed state file.
 const SAVING_CHECK_INTERVAL: Duration = Duration::from_secs(10);

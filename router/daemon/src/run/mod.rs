@@ -23,9 +23,9 @@ use crate::logging::{self, LogError};
 use crate::memory_budget::Budget;
 use crate::startup::{self, RouterParts, StartError};
 use crate::supervise::Supervisor;
-use crate::worker::{Idling, Worker};
-use crate::{command_times, placement, worker};
+use crate::{command_times, placement};
 use control_thread::{ControlThread, HttpParts};
+use namehop_worker::Worker;
 
 /// Most commands that are queued for the socket service.
 const SOCKET_COMMANDS: usize = 256;
@@ -136,7 +136,7 @@ fn start_forwarding(
     supervisor: &Supervisor,
 ) -> Result<JoinHandle<()>, StartError> {
     let cpus = placement::worker_cpus(config, workers.len());
-    let idling = Idling::of(&config.forwarding);
+    let idling = placement::idling(&config.forwarding);
     let (watching_sockets, watching_worker) = (supervisor.clone(), supervisor.clone());
     let forward = move || {
         let runtime = match new_runtime() {
@@ -146,7 +146,7 @@ fn start_forwarding(
         LocalSet::new().block_on(&runtime, async move {
             let sockets = watching_sockets.watch("socket service", sockets.run(socket_inbox));
             let sockets = tokio::task::spawn_local(sockets);
-            watching_worker.watch("forwarding worker", worker::serve(workers, cpus, idling)).await;
+            watching_worker.watch("forwarding worker", namehop_worker::serve(workers, cpus, idling)).await;
             // The sockets were told to end before the worker; their result is already reported.
             let _ = sockets.await;
         });

@@ -15,7 +15,7 @@ use namehop_packet::FaceId;
 use crate::control::Control;
 use crate::neighbours::NeighbourQueue;
 use crate::supervise::Supervisor;
-use crate::worker::WorkerRings;
+use namehop_worker::WorkerRings;
 
 /// Most frames that the control thread dequeues from its ring at once.
 const CONTROL_BURST: usize = 256;

@@ -27,7 +27,7 @@ use namehop_wire::lp::UsualFrame;
 use crate::config::{Auto, Config, ContentStoreDisk};
 use crate::memory_budget::Bounds;
 use crate::state::SavedState;
-use crate::worker::{Handover, Worker, WorkerHandles, WorkerRings};
+use namehop_worker::{Handover, Worker, WorkerHandles, WorkerRings};
 
 use super::StartError;
 

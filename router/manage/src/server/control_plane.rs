@@ -20,8 +20,8 @@ use namehop_face::socket::CreateError;
 use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
 
-use crate::engine_status::EngineStatus;
 use crate::rib::Route;
+use namehop_engine::engine::EngineStatus;
 
 /// Why names were not moved to another worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

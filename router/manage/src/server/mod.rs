@@ -43,7 +43,6 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
-pub use crate::engine_status::EngineStatus;
 pub use control_plane::{ControlPlane, DispatchError, NotSaved, PortForbidden, StateChange};
 pub use inside::{Inside, RouterEnds, TableCursor};
 pub use learned_routes::AnnouncementError;

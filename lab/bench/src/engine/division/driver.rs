@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use namehop_daemon::worker::Worker;
 use namehop_face::ring::Frame;
 use namehop_packet::{FaceId, Timestamp};
 use namehop_table::clock::{cycles, cycles_per_second};
@@ -13,6 +12,7 @@ use namehop_wire::lp::{LpHeader, PitToken, UsualFrame, encode_packet};
 use namehop_wire::peek::name_value;
 use namehop_wire::security::NullSigner;
 use namehop_wire::{DataBuilder, InterestBuilder, NameRef};
+use namehop_worker::Worker;
 
 use super::turns::{Turns, settling_of};
 use super::{Load, NAMES_PER_WORKER, Shared};

@@ -9,10 +9,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::thread;
 
-use namehop_daemon::worker::{BURST, Handover};
 use namehop_packet::{BufferPool, PacketBuffer};
 use namehop_table::clock::{cycles, cycles_per_second};
 use namehop_table::{HandoverReceiver, HandoverSender, handover_ring};
+use namehop_worker::{BURST, Handover};
 
 use super::turns::Turns;
 

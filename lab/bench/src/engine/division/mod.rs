@@ -24,7 +24,6 @@ use std::thread;
 use std::time::Duration;
 
 use crossbeam_queue::ArrayQueue;
-use namehop_daemon::worker::{Handover, Worker, WorkerRings, pin_to_processor, usable_processors};
 use namehop_engine::dispatch::{DEFAULT_COMPONENTS, NameDispatch};
 use namehop_engine::engine::{CsConfig, Engine, EngineConfig};
 use namehop_face::port::PortSet;
@@ -33,6 +32,7 @@ use namehop_face::ring::{Frame, FrameRing};
 use namehop_face::wake::Waker;
 use namehop_hash::DispatchKey;
 use namehop_packet::{BufferPool, FaceId};
+use namehop_worker::{Handover, Worker, WorkerRings, pin_to_processor, usable_processors};
 use serde::Serialize;
 use tokio::sync::mpsc::unbounded_channel;
 

@@ -4,6 +4,7 @@ use namehop_client::nfd::{
     ChannelStatus, CsInfo, DropCount, Element, FaceQueryFilter, FaceStatus, FibEntry, GeneralStatus, NextHopRecord,
     Record, RibEntry, Route as NfdRoute, StrategyChoice, decode_items,
 };
+use namehop_engine::engine::EngineStatus;
 use namehop_face::LinkDrop;
 use namehop_packet::{DropReason, FaceScope};
 use namehop_wire::data::content_type;

@@ -9,7 +9,7 @@ use tokio::task::yield_now;
 
 use super::Worker;
 use super::idle::BusyPoll;
-use crate::supervise::fault_point;
+use crate::fault::fault_point;
 
 /// Most poll iterations before the sockets run.
 const TURNS: usize = 16;

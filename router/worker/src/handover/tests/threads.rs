@@ -4,7 +4,6 @@ use tokio::time::{sleep, timeout};
 
 use super::super::super::{Idling, WorkerHandles, serve};
 use super::*;
-use crate::config::{Auto, Config};
 
 const ROUNDS: usize = 400;
 /// Far longer than any step takes.
@@ -49,8 +48,9 @@ fn commands_reach_all_workers_and_packets_their_owners_while_workers_fall_asleep
         assert!(handed(|counters| counters.handed_in) > 0);
         handles.shutdown();
     };
-    let processors = vec![Auto::Auto; WORKERS];
-    let idling = Idling::of(&Config::default().forwarding);
+    let processors = vec![None; WORKERS];
+    let longest_pause = Duration::from_millis(5);
+    let idling = Idling { always_polls: false, poll_for: Duration::from_micros(20), longest_pause };
     let (served, ()) = runtime.block_on(async { tokio::join!(serve(workers, processors, idling), commands) });
     served.expect("threads");
     assert_eq!(bench.sent().len(), ROUNDS);

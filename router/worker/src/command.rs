@@ -11,14 +11,13 @@ use crossbeam_queue::SegQueue;
 use namehop_client::nfd::WorkerStatus;
 use tokio::sync::oneshot;
 
-use namehop_engine::engine::{CsChange, CsInfo, EngineEvent};
+use namehop_engine::engine::{CsChange, CsInfo, EngineEvent, EngineStatus};
 use namehop_engine::fib::NextHop;
 use namehop_engine::trace::TraceRequest;
 use namehop_face::capture::CaptureRecorder;
 use namehop_face::latency::LatencyRecorder;
 use namehop_face::registry::Face;
 use namehop_face::wake::Waker;
-use namehop_manage::server::EngineStatus;
 use namehop_packet::FaceId;
 use namehop_store::Policy;
 use namehop_wire::Name;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// The root of the repository, which holds the folders of crates.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const FOLDERS: [&str; 3] = ["core", "io", "router"];
-const DOCUMENTATION: &str = include_str!("../../../../docs/architecture.md");
+const DOCUMENTATION: &str = include_str!("../../../docs/architecture.md");
 /// Most files on the path: as many as a reader can read in an hour.
 const MOST_FILES: usize = 40;
 

@@ -18,8 +18,7 @@ use tracing::{info, warn};
 
 use super::idle::Idling;
 use super::{Worker, pin_to_processor, usable_processors};
-use crate::config::Auto;
-use crate::supervise::fault_point;
+use crate::fault::fault_point;
 
 /// Pauses between two polls of ports without a bell: idle time below which the pause applies, and the pause. With more
 /// idle time, the pause is the longest allowed.
@@ -37,11 +36,12 @@ const TIMER_SLACK_NS: u64 = 1_000;
 
 /// Runs the workers until they are told to shut down. A single worker runs as a task until there is a port, and on its
 /// own thread from then on. Several workers have their own threads from the start, and so has a worker that never
-/// sleeps. Each thread runs on the CPU at the worker's index in `processors`.
+/// sleeps. Each thread runs on the CPU at the worker's index in `processors`; `None` is the last one that this process may
+/// use.
 ///
 /// # Errors
 /// A thread cannot be started, or ended by itself.
-pub async fn serve(workers: Vec<Worker>, processors: Vec<Auto<usize>>, idling: Idling) -> io::Result<()> {
+pub async fn serve(workers: Vec<Worker>, processors: Vec<Option<usize>>, idling: Idling) -> io::Result<()> {
     let mut workers = workers.into_iter().zip(processors);
     let threads = match (workers.next(), workers.len()) {
         (None, _) => Vec::new(),
@@ -61,7 +61,7 @@ pub async fn serve(workers: Vec<Worker>, processors: Vec<Auto<usize>>, idling: I
 }
 
 /// Starts the thread of a worker and returns a receiver that is notified when the thread ends.
-fn start(worker: Worker, processor: Auto<usize>, idling: Idling) -> io::Result<oneshot::Receiver<()>> {
+fn start(worker: Worker, processor: Option<usize>, idling: Idling) -> io::Result<oneshot::Receiver<()>> {
     let (sender, ended) = oneshot::channel();
     let name = if worker.handover.is_some() { format!("worker {}", worker.number) } else { "worker".to_owned() };
     thread::Builder::new().name(name).spawn(move || {
@@ -73,7 +73,7 @@ fn start(worker: Worker, processor: Auto<usize>, idling: Idling) -> io::Result<o
 }
 
 impl Worker {
-    fn poll(mut self, processor: Auto<usize>, idling: Idling) {
+    fn poll(mut self, processor: Option<usize>, idling: Idling) {
         self.processor = pin(self.number, processor);
         fault_point("worker thread");
         if let Err(error) = set_timerslack(TIMER_SLACK_NS) {
@@ -132,11 +132,11 @@ impl Worker {
 
 /// Pins this thread to a CPU and returns its number. On failure logs a warning and returns `None`; the worker runs all
 /// the same.
-fn pin(worker: usize, processor: Auto<usize>) -> Option<usize> {
+fn pin(worker: usize, processor: Option<usize>) -> Option<usize> {
     let number = match processor {
-        Auto::Value(number) => Ok(number),
+        Some(number) => Ok(number),
         // The first CPUs serve interrupts and everything else.
-        Auto::Auto => usable_processors().map(|usable| usable.last().copied().unwrap_or(0)),
+        None => usable_processors().map(|usable| usable.last().copied().unwrap_or(0)),
     };
     match number.and_then(|number| pin_to_processor(number).map(|()| number)) {
         Ok(processor) => {

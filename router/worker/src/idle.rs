@@ -1,6 +1,6 @@
 //! Busy polling: how long an idle worker polls for packets before it sleeps.
 //!
-//! A worker with its own thread follows the configuration ([`Idling`]). A worker that shares its thread with the
+//! A worker with its own thread does what [`Idling`] says. A worker that shares its thread with the
 //! sockets decides by itself ([`BusyPoll`]). Falling asleep and waking up costs tens of microseconds, several times the
 //! cost of a packet. Polling for a moment is faster where packets follow each other closely, for example with one
 //! Interest in flight at a time; elsewhere it only costs power. So the worker polls as long as would have sufficed for
@@ -9,8 +9,6 @@
 //! have to wait for its time slice.
 
 use std::time::{Duration, Instant};
-
-use crate::config::Forwarding;
 
 /// How a worker with its own thread behaves while there is nothing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,17 +19,6 @@ pub struct Idling {
     pub poll_for: Duration,
     /// Longest sleep of a worker with ports that cannot wake it.
     pub longest_pause: Duration,
-}
-
-impl Idling {
-    /// Returns what the configuration says.
-    pub fn of(forwarding: &Forwarding) -> Idling {
-        Idling {
-            always_polls: forwarding.always_poll,
-            poll_for: Duration::from_micros(forwarding.poll_us),
-            longest_pause: Duration::from_micros(forwarding.longest_pause_us),
-        }
-    }
 }
 
 /// Longest time to poll before sleeping: a few times the cost of falling asleep and waking up.

@@ -1,9 +1,9 @@
-//! State of the forwarding engines, for management and metrics.
+//! The state of an engine in numbers, for management and metrics.
 
 use std::ops::AddAssign;
 
-use namehop_engine::counters::EngineCounters;
-use namehop_engine::engine::{CsInfo, TableSizes};
+use crate::counters::EngineCounters;
+use crate::engine::{CsInfo, TableSizes};
 
 /// Counters and table sizes of the forwarding engine at one moment, of all workers together.
 #[derive(Debug, Clone, Copy, Default)]

@@ -5,11 +5,51 @@
 //! [`serve`] decides when a worker iterates and when it sleeps. It runs a single worker as a task (see `task`), and on
 //! its own thread once there is a port (see `polling`). A single worker that never sleeps, and each of several workers,
 //! has its own thread from the start. Several workers transfer packets to each other (see `handover`).
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use namehop_engine::engine::{Engine, EngineConfig};
+//! use namehop_engine::fib::FibWriter;
+//! use namehop_engine::strategy::StrategyInstance;
+//! use namehop_face::port::PortSet;
+//! use namehop_face::registry::{FaceFlags, FaceTable};
+//! use namehop_face::ring::FrameRing;
+//! use namehop_face::wake::Waker;
+//! use namehop_hash::HashKey;
+//! use namehop_packet::{BufferPool, Timestamp};
+//! use namehop_worker::{Worker, WorkerRings};
+//!
+//! let (key, pool) = (HashKey::new(1, 2), BufferPool::new(64, 8));
+//! let fib = FibWriter::new(key, StrategyInstance::default())?;
+//! let engine = Engine::new(EngineConfig::default(), fib.reader(), pool.clone(), key)?;
+//! let (table, waker) = (Arc::new(FaceTable::new()), Arc::new(Waker::new()));
+//! let ring = || Arc::new(FrameRing::new(64, Arc::clone(&waker)));
+//! let rings = WorkerRings {
+//!     from_streams: ring(),
+//!     from_datagrams: ring(),
+//!     to_sockets: ring(),
+//!     from_control: ring(),
+//!     to_control: ring(),
+//!     to_control_from_neighbours: ring(),
+//! };
+//! let (events, _) = tokio::sync::mpsc::unbounded_channel();
+//! let idle_timeout = Duration::from_secs(600);
+//! let (ports, _) =
+//!     PortSet::new(Arc::clone(&table), events, Arc::clone(&waker), FaceFlags::default(), false, idle_timeout);
+//! let (mut worker, _handle) = Worker::new(engine, pool, table, rings, ports, waker, None);
+//! assert!(!worker.turn(Timestamp(1)), "no packet, no command");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
 
 mod command;
 mod exchange;
 mod execute;
 mod faces;
+mod fault;
 mod handles;
 mod handover;
 mod idle;
@@ -49,6 +89,7 @@ use handover::Received;
 use latency::FrameStamps;
 
 pub use command::{WorkerGone, WorkerHandle};
+pub use fault::fault_point;
 pub use handles::{WorkerHandles, share};
 pub use handover::Handover;
 pub use idle::Idling;

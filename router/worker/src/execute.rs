@@ -7,10 +7,9 @@ use namehop_client::nfd::{HandoverCounters, QueueStatus, WorkerStatus};
 use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
-use namehop_engine::engine::CsErasure;
+use namehop_engine::engine::{CsErasure, EngineStatus};
 use namehop_face::latency::LatencyRecorder;
 use namehop_face::port::QueueCounts;
-use namehop_manage::server::EngineStatus;
 use namehop_packet::Timestamp;
 use namehop_store::Progress;
 use namehop_wire::Name;

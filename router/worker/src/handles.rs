@@ -6,13 +6,12 @@ use std::sync::Arc;
 use namehop_client::nfd::WorkerStatus;
 use tokio::sync::oneshot;
 
-use namehop_engine::engine::{CsChange, CsInfo, EngineEvent};
+use namehop_engine::engine::{CsChange, CsInfo, EngineEvent, EngineStatus};
 use namehop_engine::fib::NextHop;
 use namehop_engine::trace::TraceRequest;
 use namehop_face::capture::CaptureRecorder;
 use namehop_face::latency::LatencyRecorder;
 use namehop_face::registry::Face;
-use namehop_manage::server::EngineStatus;
 use namehop_packet::FaceId;
 use namehop_wire::Name;
 
