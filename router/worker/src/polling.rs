@@ -8,6 +8,7 @@
 //! most that limit for a worker that was idle for long, and an idle router uses next to no CPU time.
 
 use std::io;
+use std::pin::Pin;
 use std::thread;
 use std::time::Duration;
 
@@ -41,7 +42,16 @@ const TIMER_SLACK_NS: u64 = 1_000;
 ///
 /// # Errors
 /// A thread cannot be started, or ended by itself.
-pub async fn serve(workers: Vec<Worker>, processors: Vec<Option<usize>>, idling: Idling) -> io::Result<()> {
+// Boxed, so that this crate compiles the workers, with its own optimisation, and not the crate that awaits them.
+pub fn serve(
+    workers: Vec<Worker>,
+    processors: Vec<Option<usize>>,
+    idling: Idling,
+) -> Pin<Box<dyn Future<Output = io::Result<()>>>> {
+    Box::pin(run_all(workers, processors, idling))
+}
+
+async fn run_all(workers: Vec<Worker>, processors: Vec<Option<usize>>, idling: Idling) -> io::Result<()> {
     let mut workers = workers.into_iter().zip(processors);
     let threads = match (workers.next(), workers.len()) {
         (None, _) => Vec::new(),

@@ -53,6 +53,7 @@ mod websocket;
 
 use std::fmt;
 use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -196,7 +197,15 @@ impl SocketService {
     /// # Errors
     /// When the runtime cannot watch a socket because file descriptors or memory have run out. Also when a task of the
     /// service has ended.
-    pub async fn run(self, mut commands: mpsc::Receiver<SocketCommand>) -> Result<(), ListenError> {
+    // Boxed, so that this crate compiles the service, with its own optimisation, and not the crate that awaits it.
+    pub fn run(
+        self,
+        commands: mpsc::Receiver<SocketCommand>,
+    ) -> Pin<Box<dyn Future<Output = Result<(), ListenError>>>> {
+        Box::pin(self.serve(commands))
+    }
+
+    async fn serve(self, mut commands: mpsc::Receiver<SocketCommand>) -> Result<(), ListenError> {
         let listened_on = [("TCP", &self.tcp), ("WebSocket", &self.websocket), ("UDP", &self.udp)];
         let listened_on = listened_on
             .into_iter()
