@@ -1,6 +1,6 @@
 //! The worker's face records: one for each face, in an array indexed by the slot of the face id.
 //!
-//! Only [`WorkerFaces::add`], [`WorkerFaces::note_link`] and [`WorkerFaces::remove`] add, change and remove faces. Each
+//! Only [`FacesOfEngine::add`], [`FacesOfEngine::update`] and [`FacesOfEngine::remove`] add, change and remove faces. Each
 //! updates the engine together with the record, so that the two cannot disagree. The engine has its own array because
 //! it mostly reads the faces of downstreams and next hops, not the incoming face, and needs only eight bytes of each. A
 //! cache line holds eight faces there, whereas a record here takes two lines.
@@ -9,11 +9,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use namehop_engine::engine::Engine;
+use namehop_face::capture::Direction;
+use namehop_face::counters::LinkDrop;
 use namehop_face::link_service::{DroppedInterest, LinkService, Reassembler};
 use namehop_face::port::{self, PortOutput, PortSet};
-use namehop_face::registry::Face;
+use namehop_face::registry::{Face, FaceTable};
+use namehop_face::ring::Frame;
 use namehop_face::uri::FaceUri;
 use namehop_packet::{BufferPool, FaceId, FaceInfo, PacketBuffer, Timestamp};
+use tracing::warn;
+
+use super::links::Links;
 
 /// The worker's record of a face.
 pub(super) struct FaceRecord {
@@ -47,6 +53,35 @@ impl FaceRecord {
         match &self.output {
             Output::Port(output) => ports.backlog_bytes(output),
             _ => self.link.face().send_queue_bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Passes frames of this face to its port, or enqueues them on the ring to its link, and captures them. Frames that
+    /// do not fit into the ring are dropped and counted.
+    #[inline]
+    pub(super) fn send(&self, links: &mut Links, frames: &mut Vec<PacketBuffer>, pool: &BufferPool) {
+        if let Some(capture) = &mut links.capture {
+            capture.record(Direction::Sent, frames, |frame| (self.info.id, frame.bytes()));
+        }
+        let ring = match &self.output {
+            Output::Port(output) => {
+                links.stamps.leave_by_port();
+                return links.ports.send(self.link.face(), output, frames, pool);
+            }
+            Output::Sockets => &links.rings.to_sockets,
+            Output::Control => &links.rings.to_control,
+            // Packets of such faces are transferred to the other worker before they reach their link service.
+            Output::Worker(_) => return frames.clear(),
+        };
+        let mut stamps = links.stamps.leave_by_ring();
+        for (place, buffer) in frames.drain(..).enumerate() {
+            let frame = Frame { stamp: stamps(place), ..Frame::new(self.info.id, 0, buffer) };
+            if ring.push(frame).is_err() {
+                self.link.counters().link_drops.add(LinkDrop::SendQueueFull, 1);
+                if ring.refused() == 1 {
+                    warn!(face = %self.info.id, "the ring from the worker to the links is full: packets are dropped");
+                }
+            }
         }
     }
 }
@@ -92,37 +127,104 @@ impl FaceRecords {
     }
 }
 
-/// The face records together with the other parts of the worker that store faces.
-pub(super) struct WorkerFaces<'a> {
-    pub(super) records: &'a mut FaceRecords,
-    pub(super) engine: &'a mut Engine,
-    pub(super) reassembler: &'a mut Reassembler,
+/// The faces of a worker: its records of them, and the state of their links that is not in a record.
+pub(super) struct Faces {
+    /// All faces, shared with other threads.
+    pub(super) table: Arc<FaceTable>,
+    /// This worker's records of the same faces.
+    pub(super) records: FaceRecords,
+    pub(super) reassembler: Reassembler,
+    pub(super) timers: LinkTimers,
     /// The number of the worker.
     pub(super) worker: usize,
 }
 
-impl WorkerFaces<'_> {
+impl Faces {
+    /// Creates the faces of the worker with this number, without any record.
+    pub(super) fn new(table: Arc<FaceTable>, worker: usize) -> Self {
+        Faces {
+            reassembler: Reassembler::new(worker, table.reassembly_limit() / table.workers()),
+            table,
+            records: FaceRecords::default(),
+            timers: LinkTimers::new(),
+            worker,
+        }
+    }
+
+    /// Returns when a link service or the reassembler has something to do.
+    pub(super) fn next_deadline(&self) -> Timestamp {
+        self.timers.next_deadline().min(self.reassembler.next_deadline())
+    }
+}
+
+/// The faces together with the engine, which has a record of each, too.
+pub(super) struct FacesOfEngine<'a> {
+    pub(super) faces: &'a mut Faces,
+    pub(super) engine: &'a mut Engine,
+}
+
+impl FacesOfEngine<'_> {
     /// Adds a face. Does nothing if it exists; removes an older face in the same slot, which has been closed.
     pub(super) fn add(&mut self, face: &Arc<Face>, output: Output) {
         let info = face.to_face_info();
         let slot = info.id.slot();
-        if self.records.0.len() <= slot {
-            self.records.0.resize_with(slot + 1, || None);
+        let FaceRecords(records) = &mut self.faces.records;
+        if records.len() <= slot {
+            records.resize_with(slot + 1, || None);
         }
-        match self.records.0[slot].as_ref().map(|record| record.info.id) {
+        match records[slot].as_ref().map(|record| record.info.id) {
             Some(id) if id == info.id => return,
             Some(older) => drop(self.remove(older)),
             None => {}
         }
-        self.records.0[slot] =
-            Some(FaceRecord { info, link: LinkService::new(Arc::clone(face), self.worker), output, is_timed: false });
+        let link = LinkService::new(Arc::clone(face), self.faces.worker);
+        self.faces.records.0[slot] = Some(FaceRecord { info, link, output, is_timed: false });
         self.engine.set_face(info);
         self.engine.set_unsolicited(info.id, face.is_unsolicited());
     }
 
+    /// Adds a face, unless it belongs to a port of this worker.
+    pub(super) fn add_without_port(&mut self, face: &Arc<Face>) {
+        if let Some(output) = Output::without_port(face, self.faces.worker) {
+            self.add(face, output);
+        }
+    }
+
+    /// Adds a face if its first frame arrived before the control thread's command to add it. Returns whether the face
+    /// exists.
+    #[cold]
+    pub(super) fn add_of_first_frame(&mut self, id: FaceId) -> bool {
+        if let Some(face) = self.faces.table.get(id) {
+            self.add_without_port(&face);
+        }
+        self.faces.records.get(id).is_some()
+    }
+
+    /// Adds a face if its first packet from another worker arrived before the command to add the face.
+    #[inline]
+    pub(super) fn expect(&mut self, id: FaceId) {
+        if !self.engine.has_face(id) {
+            self.add_of_first_frame(id);
+        }
+    }
+
+    /// Applies the current options of a face, and the state of its link.
+    pub(super) fn update(&mut self, id: FaceId) {
+        self.note_link(id);
+        let Faces { records, timers, worker, .. } = &mut *self.faces;
+        let Some(record) = records.get(id) else { return };
+        let options = record.link.face().link_options();
+        record.link.update(options);
+        timers.note(record);
+        if !matches!(record.output, Output::Port(_)) {
+            record.output = Output::without_port(record.link.face(), *worker).unwrap_or(Output::Sockets);
+        }
+        self.engine.set_unsolicited(id, record.link.face().is_unsolicited());
+    }
+
     /// Tells the engine the current state of a face's link.
-    pub(super) fn note_link(&mut self, id: FaceId) {
-        if let Some(record) = self.records.get(id) {
+    fn note_link(&mut self, id: FaceId) {
+        if let Some(record) = self.faces.records.get(id) {
             let info = record.link.face().to_face_info();
             if info != std::mem::replace(&mut record.info, info) {
                 self.engine.set_face(info);
@@ -132,31 +234,38 @@ impl WorkerFaces<'_> {
 
     /// Removes a face and returns its record; `None` if no face has this id.
     pub(super) fn remove(&mut self, id: FaceId) -> Option<FaceRecord> {
-        self.records.get(id)?;
-        self.reassembler.forget(id);
+        self.faces.records.get(id)?;
+        self.faces.reassembler.forget(id);
         self.engine.remove_face(id);
-        self.records.0[id.slot()].take()
+        self.faces.records.0[id.slot()].take()
+    }
+
+    /// Removes a face, unless it is on a port of this worker: a change of the port removes it.
+    pub(super) fn remove_without_port(&mut self, id: FaceId) {
+        if self.faces.records.get(id).is_some_and(|record| !matches!(record.output, Output::Port(_))) {
+            self.remove(id);
+        }
     }
 }
 
-impl port::FaceRecords for WorkerFaces<'_> {
+impl port::FaceRecords for FacesOfEngine<'_> {
     fn add(&mut self, face: &Arc<Face>, output: PortOutput) {
-        match self.records.get(face.id()) {
+        match self.faces.records.get(face.id()) {
             // A packet from another worker created the record before the port was added.
             Some(record) => record.output = Output::Port(output),
-            None => WorkerFaces::add(self, face, Output::Port(output)),
+            None => FacesOfEngine::add(self, face, Output::Port(output)),
         }
     }
 
     fn remove(&mut self, id: FaceId) -> Option<PortOutput> {
-        match WorkerFaces::remove(self, id)?.output {
+        match FacesOfEngine::remove(self, id)?.output {
             Output::Port(output) => Some(output),
             Output::Sockets | Output::Control | Output::Worker(_) => None,
         }
     }
 
     fn get(&mut self, id: FaceId) -> Option<(&Face, &mut PortOutput)> {
-        let FaceRecord { link, output, .. } = self.records.get(id)?;
+        let FaceRecord { link, output, .. } = self.faces.records.get(id)?;
         match output {
             Output::Port(output) => Some((link.face(), output)),
             Output::Sockets | Output::Control | Output::Worker(_) => None,
@@ -237,12 +346,11 @@ mod tests {
 
     #[test]
     fn records_and_engine_have_the_same_faces() {
-        let (mut records, mut engine, mut reassembler) =
-            (FaceRecords::default(), small_engine(BufferPool::new(16, 1)).0, Reassembler::new(0, 4));
-        let mut faces =
-            WorkerFaces { records: &mut records, engine: &mut engine, reassembler: &mut reassembler, worker: 0 };
-        let agree = |faces: &mut WorkerFaces<'_>, id: FaceId, is_there: bool| {
-            assert_eq!(faces.records.get(id).is_some(), is_there, "record of {id}");
+        let (mut faces, mut engine) =
+            (Faces::new(Arc::new(FaceTable::new()), 0), small_engine(BufferPool::new(16, 1)).0);
+        let mut faces = FacesOfEngine { faces: &mut faces, engine: &mut engine };
+        let agree = |faces: &mut FacesOfEngine<'_>, id: FaceId, is_there: bool| {
+            assert_eq!(faces.faces.records.get(id).is_some(), is_there, "record of {id}");
             assert_eq!(faces.engine.face_drops(id).is_some(), is_there, "face {id} in the engine");
         };
         // The faces come from two tables, so that both have the same slot; their ids differ in the slot's use count.
@@ -263,7 +371,7 @@ mod tests {
         faces.add(&first, Output::Control);
         agree(&mut faces, first.id(), true);
         assert!(
-            matches!(faces.records.get(first.id()).expect("exists").output, Output::Sockets),
+            matches!(faces.faces.records.get(first.id()).expect("exists").output, Output::Sockets),
             "a face is added once"
         );
         faces.add(&second, Output::Sockets);
@@ -277,10 +385,9 @@ mod tests {
 
     #[test]
     fn the_engine_learns_the_state_of_links() {
-        let (mut records, mut engine, mut reassembler) =
-            (FaceRecords::default(), small_engine(BufferPool::new(16, 1)).0, Reassembler::new(0, 4));
-        let mut faces =
-            WorkerFaces { records: &mut records, engine: &mut engine, reassembler: &mut reassembler, worker: 0 };
+        let (mut faces, mut engine) =
+            (Faces::new(Arc::new(FaceTable::new()), 0), small_engine(BufferPool::new(16, 1)).0);
+        let mut faces = FacesOfEngine { faces: &mut faces, engine: &mut engine };
         let table = FaceTable::new();
         let parameters = FaceParams::new("tcp4://192.0.2.1:6363".parse().expect("URI"), FaceUri::Null);
         let face = table.insert(FaceParams { is_up: false, ..parameters }).expect("room");
@@ -289,7 +396,7 @@ mod tests {
             face.set_up(is_up);
             faces.note_link(face.id());
             assert_eq!(faces.engine.is_face_up(face.id()), Some(is_up));
-            assert_eq!(faces.records.get(face.id()).expect("exists").info.is_up, is_up);
+            assert_eq!(faces.faces.records.get(face.id()).expect("exists").info.is_up, is_up);
         }
         faces.remove(face.id());
         faces.note_link(face.id());

@@ -73,7 +73,7 @@ async fn run_all(workers: Vec<Worker>, processors: Vec<Option<usize>>, idling: I
 /// Starts the thread of a worker and returns a receiver that is notified when the thread ends.
 fn start(worker: Worker, processor: Option<usize>, idling: Idling) -> io::Result<oneshot::Receiver<()>> {
     let (sender, ended) = oneshot::channel();
-    let name = if worker.handover.is_some() { format!("worker {}", worker.number) } else { "worker".to_owned() };
+    let name = if worker.others.is_some() { format!("worker {}", worker.number()) } else { "worker".to_owned() };
     thread::Builder::new().name(name).spawn(move || {
         worker.poll(processor, idling);
         // The receiver is gone if the router shuts down in a hurry.
@@ -84,22 +84,22 @@ fn start(worker: Worker, processor: Option<usize>, idling: Idling) -> io::Result
 
 impl Worker {
     fn poll(mut self, processor: Option<usize>, idling: Idling) {
-        self.processor = pin(self.number, processor);
+        self.activity.processor = pin(self.number(), processor);
         fault_point("worker thread");
         if let Err(error) = set_timerslack(TIMER_SLACK_NS) {
             warn!(%error, "cannot set the timer slack: the worker may sleep longer than intended");
         }
         let poll_ns = u64::try_from(idling.poll_for.as_nanos()).unwrap_or(u64::MAX);
         let mut idle_since = None;
-        let mut now = self.now();
+        let mut now = self.activity.now();
         loop {
             let worked = self.turn(now);
-            if self.is_stopping {
+            if self.commands.is_stopping {
                 return;
             }
-            let before = std::mem::replace(&mut now, self.now());
+            let before = std::mem::replace(&mut now, self.activity.now());
             if worked {
-                self.busy += now - before;
+                self.activity.busy += now - before;
                 idle_since = None;
                 continue;
             }
@@ -108,7 +108,7 @@ impl Worker {
                 std::hint::spin_loop();
             } else {
                 self.sleep_beside_ports(now, Duration::from_nanos(idle_ns), idling.longest_pause);
-                now = self.now();
+                now = self.activity.now();
             }
         }
     }
@@ -120,20 +120,20 @@ impl Worker {
         let mut limit =
             (deadline != Timestamp::NEVER).then(|| Duration::from_nanos(deadline.since_ns(now)).max(SHORT_PAUSE));
         let mut at_most = |pause: Duration| limit = Some(limit.map_or(pause, |limit| limit.min(pause)));
-        if let Some(pause) = self.port_retry {
+        if let Some(pause) = self.links.port_retry {
             at_most(pause.max(SHORT_PAUSE));
         }
         // The ports now choose what can wake them.
-        self.ports.prepare_to_sleep();
-        if let Some(limit) = self.ports.longest_sleep() {
+        self.links.ports.prepare_to_sleep();
+        if let Some(limit) = self.links.ports.longest_sleep() {
             at_most(limit);
         }
-        if self.ports.must_be_polled() {
+        if self.links.ports.must_be_polled() {
             let pause = PAUSES.iter().find(|(until, _)| idle < *until).map_or(longest_pause, |(_, pause)| *pause);
             at_most(pause.min(longest_pause));
         }
-        let bells = self.ports.bells();
-        if let Err(error) = self.waker.poll(&bells, limit, || self.has_work()) {
+        let bells = self.links.ports.bells();
+        if let Err(error) = self.waker().poll(&bells, limit, || self.has_work()) {
             warn!(%error, "the worker cannot wait for events");
             thread::sleep(FAULT_PAUSE);
         }

@@ -22,10 +22,10 @@ impl Worker {
         fault_point("worker task");
         loop {
             self.work();
-            if self.is_stopping() {
+            if self.commands.is_stopping {
                 return None;
             }
-            if !self.ports.is_empty() {
+            if !self.links.ports.is_empty() {
                 return Some(self);
             }
             if self.has_work() {
@@ -53,11 +53,11 @@ impl Worker {
     /// next round. Stops early if output piles up.
     fn work(&mut self) {
         for _ in 0..TURNS {
-            let now = self.now();
+            let now = self.activity.now();
             if self.turn(now) {
-                self.busy += self.now() - now;
+                self.activity.busy += self.activity.now() - now;
             }
-            if self.is_stopping() || !self.has_work() || self.is_output_behind() {
+            if self.commands.is_stopping || !self.has_work() || self.links.is_output_behind() {
                 break;
             }
         }
@@ -71,7 +71,7 @@ impl Worker {
             Timestamp::NEVER => wait.await,
             deadline => {
                 // Timers are exact to a millisecond, as in the tokio runtime.
-                let pause = Duration::from_nanos(deadline.since_ns(self.now())).max(Duration::from_millis(1));
+                let pause = Duration::from_nanos(deadline.since_ns(self.activity.now())).max(Duration::from_millis(1));
                 tokio::select! {
                     biased;
                     () = wait => {}

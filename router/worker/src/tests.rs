@@ -58,7 +58,7 @@ impl Bench {
         let flags = FaceFlags::default();
         let (ports, _) =
             PortSet::new(Arc::clone(&table), events, Arc::clone(&waker), flags, false, Duration::from_secs(600));
-        let (worker, handle) = Worker::new(engine, pool.clone(), Arc::clone(&table), rings.clone(), ports, waker, None);
+        let (worker, handle) = Worker::new(engine, pool.clone(), Arc::clone(&table), rings.clone(), ports, None);
         let handle = WorkerHandles::new(vec![handle]);
         Bench { worker, handle, rings, table, pool, _fib: fib }
     }

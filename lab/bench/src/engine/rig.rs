@@ -165,7 +165,7 @@ impl Rig {
             false,
             Duration::from_secs(600),
         );
-        let (worker, handle) = Worker::new(engine, pool.clone(), Arc::clone(&faces), rings, ports, waker, None);
+        let (worker, handle) = Worker::new(engine, pool.clone(), Arc::clone(&faces), rings, ports, None);
         let (first, router_first) = MemoryPort::pair(environment, LINK_FRAMES)?;
         let (second, router_second) = MemoryPort::pair(environment, LINK_FRAMES)?;
         let ports = [router_first, router_second].into_iter().zip(faces_of).enumerate();

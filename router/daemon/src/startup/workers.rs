@@ -71,9 +71,8 @@ pub(super) fn create_workers(
         let engine = Engine::new(settings, fib.reader(), (*pool).clone(), key)?;
         let (mut ports, port_control) = port_set(config, shared, &wakers[number]);
         ports.limit_queues(bounds.small_buffers / QUEUED_SHARE / count);
-        let (waker, handover) = (Arc::clone(&wakers[number]), handovers.next());
         let (worker, handle) =
-            Worker::new(engine, (*pool).clone(), Arc::clone(faces), rings.clone(), ports, waker, handover);
+            Worker::new(engine, (*pool).clone(), Arc::clone(faces), rings.clone(), ports, handovers.next());
         workers.push(worker);
         handles.push(handle);
         port_controls.push(port_control);

@@ -79,8 +79,7 @@ impl Bench {
                 Duration::from_secs(600),
             );
             let table = Arc::clone(&table);
-            let (worker, handle) =
-                Worker::new(engine, pool.clone(), table, of_worker.clone(), ports, waker, Some(handover));
+            let (worker, handle) = Worker::new(engine, pool.clone(), table, of_worker.clone(), ports, Some(handover));
             workers.push(worker);
             handles.push(handle);
             rings.push(of_worker);
@@ -141,7 +140,7 @@ impl Bench {
     }
 
     fn sum(&self, count: impl Fn(&HandoverCounters) -> u64) -> u64 {
-        self.workers.iter().map(|worker| count(&worker.handover.as_ref().expect("several").counters)).sum()
+        self.workers.iter().map(|worker| count(&worker.others.as_ref().expect("several").handover.counters)).sum()
     }
 }
 
@@ -284,7 +283,7 @@ fn frames_of_further_queues_leave_room_for_packets() {
     let name = bench.name_of(1);
     let room_for_frames = RING_OTHERS - RING_OTHERS / FRAMES_SHARE;
     let drops = Arc::clone(&bench.table);
-    let handover = bench.workers[0].handover.as_mut().expect("several workers");
+    let handover = &mut bench.workers[0].others.as_mut().expect("several workers").handover;
     for _ in 0..RING_OTHERS {
         let frame = bench.pool.copy_of(b"an arbitrary frame").expect("buffer");
         handover.hand_over(bench.now, 1, Handed::Frame(PortId(3), frame), drops.link_drops());

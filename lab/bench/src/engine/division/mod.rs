@@ -294,7 +294,6 @@ impl EngineBench {
                 Arc::clone(&table),
                 of_worker.clone(),
                 ports,
-                Arc::clone(waker),
                 handovers.next(),
             );
             workers.push(worker);
