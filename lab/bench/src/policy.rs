@@ -16,8 +16,10 @@ pub struct PolicyParameters {
     pub policies: Vec<PolicyKind>,
     /// Requested names.
     pub shape: WorkloadShape,
-    /// Requests with each policy before measuring. They must fill its cache.
+    /// Requests with each policy before measuring, if they fill its cache.
     pub warm_up: u64,
+    /// Most requests before measuring, if the cache is not full by then. They must fill it.
+    pub longest_warm_up: u64,
     /// Measuring time per policy and run.
     pub time: Duration,
     /// Number of runs, one after the other, over the same warm tables.

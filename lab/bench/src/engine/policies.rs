@@ -118,10 +118,13 @@ impl EngineBench {
                 PathKind::Whole | PathKind::Stripped => parameters.cs_policy.to_string(),
             };
             let mut worker = Requests::new(rig, &self.prefixes, parameters, next_name);
-            worker.warm_up(of.warm_up, &|done| {
-                on_progress(Progress { what: format!("{doing}: warming up"), done, total: of.warm_up });
+            let capacity = parameters.cs_capacity;
+            let is_warm =
+                |done: u64, cached: usize| done >= of.warm_up && cached >= capacity || done >= of.longest_warm_up;
+            worker.warm_up(&is_warm, &|done| {
+                on_progress(Progress { what: format!("{doing}: warming up"), done, total: of.longest_warm_up });
             })?;
-            let (got, capacity) = (worker.cached(), parameters.cs_capacity);
+            let got = worker.cached();
             if got < capacity {
                 return Err(EngineBenchError::Cold { policy: parameters.cs_policy, got, capacity });
             }

@@ -124,11 +124,15 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Sends requests until `requests` were made, which must fill the cache. Calls `tell` with the number made.
+    /// Sends requests until `is_warm`, of their number and of the packets in the cache. Calls `tell` with their number.
     ///
     /// # Errors
     /// Fails if the worker loses packets.
-    pub(super) fn warm_up(&mut self, requests: u64, tell: &dyn Fn(u64)) -> Result<(), EngineBenchError> {
+    pub(super) fn warm_up(
+        &mut self,
+        is_warm: &dyn Fn(u64, usize) -> bool,
+        tell: &dyn Fn(u64),
+    ) -> Result<(), EngineBenchError> {
         // The first exchange starts actions that run for a minute after the start of a router. The clock then skips
         // that minute.
         while self.work.requests == 0 {
@@ -137,7 +141,7 @@ impl<'a> Requests<'a> {
         self.answer_all()?;
         self.now.0 += SETTLING_NS;
         let mut told = 0;
-        while self.work.requests < requests {
+        while !is_warm(self.work.requests, self.cached()) {
             self.turn()?;
             if self.work.requests >= told {
                 tell(self.work.requests);

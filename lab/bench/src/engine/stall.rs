@@ -186,7 +186,8 @@ impl EngineBench {
         };
         let mut worker = Requests::new(rig, &self.prefixes, parameters, Box::new(next));
         let warm_up = 2 * parameters.cs_capacity as u64;
-        worker.warm_up(warm_up, &|done| tell(format!("{with} a disk: warming up"), done, warm_up))?;
+        worker
+            .warm_up(&|done, _| done >= warm_up, &|done| tell(format!("{with} a disk: warming up"), done, warm_up))?;
         Ok(worker)
     }
 }

@@ -57,7 +57,8 @@ fn the_cache_answers_as_simulated(bench: &EngineBench) {
     let parameters = EngineParameters { cs_capacity: 200, in_flight: 4, payload_bytes: 64, ..small() };
     let shape = WorkloadShape { objects: 2_000, ..WorkloadShape::published(WorkloadKind::Web) };
     let policies = PolicyKind::ALL.to_vec();
-    let of = PolicyParameters { policies, shape, warm_up: 20_000, time: Duration::from_millis(50), runs: 2 };
+    let (warm_up, longest_warm_up) = (20_000, 20_000);
+    let of = PolicyParameters { policies, shape, warm_up, longest_warm_up, time: Duration::from_millis(50), runs: 2 };
     let runs = bench.run_policies(&parameters, &of, &|_| ()).expect("figures");
     assert_eq!(runs.len(), 2);
     let figures = &runs[1];
@@ -76,7 +77,7 @@ fn the_cache_answers_as_simulated(bench: &EngineBench) {
     }
     assert_eq!((figures[0].speed, figures[0].speed_quartiles), (1.0, (1.0, 1.0)));
 
-    let cold = PolicyParameters { warm_up: 100, ..of.clone() };
+    let cold = PolicyParameters { warm_up: 100, longest_warm_up: 100, ..of.clone() };
     let refused = bench
         .run_policies(&parameters, &cold, &|_| ())
         .expect_err("a cache that is not full must be refused")

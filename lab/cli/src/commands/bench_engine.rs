@@ -149,10 +149,12 @@ impl EngineArgs {
     /// Returns the parameters for measuring policies; `None` if they are not requested.
     fn of_policies(&self, parameters: &EngineParameters) -> Option<PolicyParameters> {
         let published = WorkloadShape::published(self.workload?);
+        let warm_up = self.warm_up.unwrap_or(WARM_UP_PER_PACKET * parameters.cs_capacity as u64);
         Some(PolicyParameters {
             policies: policies::chosen(&self.policy),
             shape: WorkloadShape { objects: self.objects.unwrap_or(published.objects), ..published },
-            warm_up: self.warm_up.unwrap_or(WARM_UP_PER_PACKET * parameters.cs_capacity as u64),
+            warm_up,
+            longest_warm_up: warm_up,
             // One long run is equivalent to several runs in a row.
             time: self.seconds * u32::try_from(self.runs).unwrap_or(u32::MAX),
             runs: 1,

@@ -29,8 +29,8 @@ pub(crate) struct Policies {
     blocks: Vec<Vec<BlockFigures>>,
 }
 
-/// Minimum number of requests before measuring: policies that admit little need many to fill a small cache.
-const LEAST_WARM_UP: u64 = 700_000;
+/// Most requests before measuring with a small cache: policies that admit little need many to fill it.
+const LONGEST_WARM_UP: u64 = 700_000;
 /// Minimum cache capacity, in packets, for meaningful figures.
 const FEWEST_PACKETS: usize = 500;
 
@@ -64,10 +64,12 @@ impl Policies {
         if !policies.contains(&PolicyKind::default()) {
             policies.push(PolicyKind::default());
         }
+        let warm_up = WARM_UP_PER_PACKET * parameters.cs_capacity as u64;
         let of = PolicyParameters {
             policies,
             shape,
-            warm_up: LEAST_WARM_UP.max(WARM_UP_PER_PACKET * parameters.cs_capacity as u64),
+            warm_up,
+            longest_warm_up: LONGEST_WARM_UP.max(warm_up),
             time: settings.engine_time,
             runs: settings.runs.max(1),
         };

@@ -1,6 +1,6 @@
 //! Counts lines: sends packets through a worker with every access to its tables recorded.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{HashMap, VecDeque};
 
 use namehop_orders::{Order, PathKind, ScheduleKind};
 use namehop_table::touched::touched_lines;
@@ -16,26 +16,29 @@ pub(crate) struct Lru {
     capacity: usize,
     time: u64,
     used_at: HashMap<usize, u64>,
-    by_time: BTreeMap<u64, usize>,
+    /// All uses in their order, also those that a later use of the same line has replaced.
+    uses: VecDeque<(usize, u64)>,
 }
 
 impl Lru {
     fn new(capacity: usize) -> Self {
-        Lru { capacity, time: 0, used_at: HashMap::new(), by_time: BTreeMap::new() }
+        Lru { capacity, time: 0, used_at: HashMap::new(), uses: VecDeque::new() }
     }
 
     /// Accesses a line; returns true if it missed.
     fn touch(&mut self, line: usize) -> bool {
         self.time += 1;
         let before = self.used_at.insert(line, self.time);
-        if let Some(before) = before {
-            self.by_time.remove(&before);
-        }
-        self.by_time.insert(self.time, line);
-        if self.used_at.len() > self.capacity
-            && let Some((_, oldest)) = self.by_time.pop_first()
-        {
-            self.used_at.remove(&oldest);
+        self.uses.push_back((line, self.time));
+        while let Some(&(line, time)) = self.uses.front() {
+            let is_last_use = self.used_at.get(&line) == Some(&time);
+            if is_last_use && self.used_at.len() <= self.capacity {
+                break;
+            }
+            if is_last_use {
+                self.used_at.remove(&line);
+            }
+            self.uses.pop_front();
         }
         before.is_none()
     }
