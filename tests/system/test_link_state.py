@@ -9,12 +9,11 @@ from applications import serving
 from conftest import wait_until
 from next_hops import holds_with_a_second_next_hop, holds_without_another, is_up, ping
 from port_links import Link, connect, ip, link, needs_root, ports, start  # noqa: F401
+from strategies import FORWARDING
 from test_memif import memif
+from test_strategies import SDK, compile_strategy, load
 
 ADDRESSES = ["192.0.2.6", "192.0.2.7"]
-STRATEGIES = [
-    "best-route", "multicast", "asf", "random", "access", "self-learning", "roundrobin", "weighted", "sequential", "fastroute", "delay",
-]  # fmt: skip
 
 
 @pytest.fixture
@@ -40,8 +39,10 @@ def test_a_peer_that_is_killed(three, transport):
         holds_without_another(near, face, second, bad.kill, mend)
 
 
-def test_no_strategy_uses_a_face_that_is_down(three):
+def test_no_strategy_uses_a_face_that_is_down(three, tmp_path):
     near, good, bad = three
+    load(near, compile_strategy(tmp_path, SDK / "strategies/best-route.c", "loaded"), "--name", "loaded")
+    strategies = [*FORWARDING, "loaded"]
     with serving(bad, "/x"):
         face = near.json("face", "create", bad.tcp_uri, "--persistency", "permanent")["face_id"]
         second = near.json("face", "create", good.tcp_uri)["face_id"]
@@ -49,11 +50,11 @@ def test_no_strategy_uses_a_face_that_is_down(three):
         near.namehop("route", "add", "/x", second, "--cost", "10")
         bad.kill()
         wait_until(lambda: not is_up(near, face), what="the face is down")
-        for strategy in STRATEGIES:
+        for strategy in strategies:
             near.namehop("strategy", "set", "/x", strategy)
             assert ping(near)["received"] == 20, strategy
         near.namehop("face", "destroy", second)
-        for strategy in STRATEGIES:
+        for strategy in strategies:
             near.namehop("strategy", "set", "/x", strategy)
             started = time.monotonic()
             report = ping(near)

@@ -2,23 +2,18 @@
 
 import base64
 import os
-import re
 import socket
 import struct
 import threading
 import time
-from pathlib import Path
 
 import pytest
 from conftest import free_port, wait_until
 from ndn.encoding import Name, parse_data
 from packets import command, read_element, register, status, tlv
+from strategies import STRATEGIES
 
 LOCAL_COMMANDS = 200
-DOCUMENTATION = Path(__file__).parents[2] / "docs/strategies.md"
-# Names of all strategies, from the first table of the page.
-STRATEGIES = re.findall(r"^\| `([a-z-]+)` \| \d+ \| [a-z]", DOCUMENTATION.read_text(), re.MULTILINE)
-assert "best-route" in STRATEGIES and "multicast" in STRATEGIES
 
 
 def permanent_face(router):

@@ -1,10 +1,12 @@
-//! Support for tests: an interface, random programs, and an interpreter that checks every access.
+//! Support for tests: an interface, random programs, an interpreter that checks every access, and the SDK's programs.
 
+mod clang;
 mod compare;
 mod interpreter;
 mod long_programs;
 mod programs;
 
+pub use clang::{compile_c, sdk};
 pub use compare::{BYTES, FormsError, compare_forms, run};
 pub use interpreter::{Interpreter, Outcome, RunFault};
 pub use long_programs::{Random, Shape, long_program};

@@ -3,103 +3,89 @@
 use namehop_wire::lp::NackReason;
 
 use crate::router::*;
+use crate::strategies::{FORWARDING, Forwarding};
 
-/// All strategies that send Interests, with the milliseconds after which a delayed one is sent.
-const STRATEGIES: [(&str, u64); 11] = [
-    ("best-route", 0),
-    ("multicast", 0),
-    ("asf", 0),
-    ("random", 0),
-    ("access", 0),
-    ("self-learning", 0),
-    ("roundrobin", 0),
-    ("weighted", 0),
-    ("sequential", 0),
-    ("fastroute", 0),
-    ("delay", 150),
-];
-
+/// Returns a router with a strategy of [`FORWARDING`].
 fn router(strategy: &str, nexthops: &[u32]) -> Router {
+    let strategy = FORWARDING.iter().find(|known| known.name == strategy).expect("a strategy that sends Interests");
     let mut router = Router::new();
-    router.strategy("/", strategy);
+    router.choose("/", strategy.instance.clone());
     for (cost, &nexthop) in nexthops.iter().enumerate() {
         router.route("/", nexthop, cost as u64 + 1);
     }
     router
 }
 
-/// Returns what was sent, without the NonDiscovery mark of self-learning.
-fn lines(router: &mut Router) -> Vec<String> {
-    router.lines().iter().map(|line| line.trim_end_matches(" ND").to_owned()).collect()
-}
-
 #[test]
 fn a_next_hop_that_is_down_is_not_used_while_another_is_up() {
-    for (strategy, wait_ms) in STRATEGIES {
-        let mut router = router(strategy, &[PRODUCER, PRODUCER2]);
+    for Forwarding { name, wait_ms, .. } in FORWARDING.iter() {
+        let mut router = router(name, &[PRODUCER, PRODUCER2]);
         router.link(PRODUCER, false);
         for number in 1..=20 {
-            router.recv(CONSUMER, interest(&format!("/A/{number}")).nonce(number)).wait(wait_ms);
-            assert_eq!(lines(&mut router), [format!("I301 /A/{number} n{number}")], "{strategy}");
+            router.recv(CONSUMER, interest(&format!("/A/{number}")).nonce(number)).wait(*wait_ms);
+            assert_eq!(router.unmarked_lines(), [format!("I301 /A/{number} n{number}")], "{name}");
         }
         // It is used again when its link is up again.
-        router.link(PRODUCER, true).link(PRODUCER2, false).wait(wait_ms).sent();
-        router.recv(CONSUMER, interest("/B").nonce(30)).wait(wait_ms);
-        assert_eq!(lines(&mut router), ["I300 /B n30"], "{strategy}");
+        router.link(PRODUCER, true).link(PRODUCER2, false).wait(*wait_ms).sent();
+        router.recv(CONSUMER, interest("/B").nonce(30)).wait(*wait_ms);
+        assert_eq!(router.unmarked_lines(), ["I300 /B n30"], "{name}");
     }
 }
 
 #[test]
 fn when_all_next_hops_are_down_the_consumer_hears_so_at_once() {
-    for (strategy, _) in STRATEGIES {
-        let mut router = router(strategy, &[PRODUCER, PRODUCER2]);
+    for Forwarding { name, .. } in FORWARDING.iter() {
+        let mut router = router(name, &[PRODUCER, PRODUCER2]);
         router.link(PRODUCER, false).link(PRODUCER2, false);
         router.recv(CONSUMER, interest("/A"));
-        assert_eq!(router.lines(), ["N256 /A NoRoute n1"], "{strategy}");
+        assert_eq!(router.lines(), ["N256 /A NoRoute n1"], "{name}");
         // One router of many must not answer for all.
         router.recv(MULTI, interest("/A").nonce(2));
-        assert_eq!((router.lines().len(), router.pit_len()), (0, 0), "{strategy}");
+        assert_eq!((router.lines().len(), router.pit_len()), (0, 0), "{name}");
         // The face that the Interest came from is no next hop, and the other one is down.
         router.link(PRODUCER, true).recv(PRODUCER, interest("/A").nonce(3));
-        assert_eq!(router.lines(), ["N300 /A NoRoute n3"], "{strategy}");
-        assert_eq!(router.pit_len(), 0, "{strategy}");
+        assert_eq!(router.lines(), ["N300 /A NoRoute n3"], "{name}");
+        assert_eq!(router.pit_len(), 0, "{name}");
     }
 }
 
 #[test]
 fn what_waits_for_a_face_that_goes_down_is_sent_elsewhere() {
-    // All others send to both from the start.
-    for strategy in ["best-route", "asf", "random", "roundrobin", "weighted", "sequential", "delay"] {
+    for Forwarding { name, wait_ms, .. } in FORWARDING.iter() {
         for is_removed in [false, true] {
-            let mut router = router(strategy, &[PRODUCER]);
-            router.recv(CONSUMER, interest("/A").nonce(1)).recv(CONSUMER2, interest("/A").nonce(2)).wait(150).sent();
+            let mut router = router(name, &[PRODUCER]);
+            router
+                .recv(CONSUMER, interest("/A").nonce(1))
+                .recv(CONSUMER2, interest("/A").nonce(2))
+                .wait(*wait_ms)
+                .sent();
             router.route("/", PRODUCER2, 9);
             match is_removed {
                 true => router.remove_face(PRODUCER),
                 false => router.link(PRODUCER, false),
             };
-            router.wait(150);
+            router.wait(*wait_ms);
             let sent = router.only();
-            assert_eq!((sent.face, sent.line().contains(" n1")), (PRODUCER2, false), "{strategy}: {}", sent.line());
+            assert_eq!((sent.face, sent.line().contains(" n1")), (PRODUCER2, false), "{name}: {}", sent.line());
             // Nothing is lost: all consumers get the Data.
-            router.recv(PRODUCER2, data("/A")).expect(&["D256 /A", "D257 /A"]);
-            assert_eq!(router.pit_len(), 0, "{strategy}");
+            router.recv_unannounced(PRODUCER2, data("/A")).expect(&["D256 /A", "D257 /A"]);
+            assert_eq!(router.pit_len(), 0, "{name}");
         }
     }
 }
 
 #[test]
 fn what_waits_for_the_last_face_that_goes_down_is_answered_with_a_nack() {
-    for (strategy, wait_ms) in STRATEGIES {
-        let mut router = router(strategy, &[PRODUCER, PRODUCER2]);
+    for Forwarding { name, wait_ms, .. } in FORWARDING.iter() {
+        let mut router = router(name, &[PRODUCER, PRODUCER2]);
         router.link(PRODUCER2, false);
         for (face, nonce) in [(CONSUMER, 1), (CONSUMER2, 2), (MULTI, 3)] {
             router.recv(face, interest("/A").nonce(nonce));
         }
-        router.wait(wait_ms).sent();
+        router.wait(*wait_ms).sent();
         router.link(PRODUCER, false);
-        assert_eq!(router.lines(), ["N256 /A NoRoute n1", "N257 /A NoRoute n2"], "{strategy}");
-        assert_eq!(router.pit_len(), 0, "{strategy}");
+        assert_eq!(router.lines(), ["N256 /A NoRoute n1", "N257 /A NoRoute n2"], "{name}");
+        assert_eq!(router.pit_len(), 0, "{name}");
         // Neither late Data nor the restored link has any effect.
         router.link(PRODUCER, true).recv(PRODUCER, data("/A")).expect(&[]);
     }

@@ -25,5 +25,6 @@ mod self_learning;
 mod shares;
 mod soak;
 mod stamps;
+mod strategies;
 mod suppression_best_route;
 mod trace;

@@ -4,6 +4,7 @@ use namehop_packet::DropReason;
 use namehop_wire::lp::NackReason;
 
 use crate::router::*;
+use crate::strategies::{FORWARDING, Forwarding};
 
 fn nack(uri: &str, nonce: u32, reason: NackReason) -> Packet {
     interest(uri).nonce(nonce).packet().nack(reason)
@@ -197,15 +198,17 @@ fn a_link_that_gives_up_tells_the_strategy() {
 /// A duplicate is one nonce; that upstream has not seen the other consumers' nonces.
 #[test]
 fn nack_duplicate_for_one_nonce_lets_the_next_consumers_interest_go() {
-    for strategy in ["best-route", "multicast", "asf", "random", "access", "roundrobin", "weighted", "sequential"] {
+    for Forwarding { name, instance, wait_ms } in FORWARDING.iter() {
         let mut router = Router::with_default_route();
-        router.strategy("/", strategy);
-        router.recv(CONSUMER, interest("/A").nonce(1)).recv(CONSUMER2, interest("/A").nonce(2).hop_limit(9)).sent();
+        router.choose("/", instance.clone());
+        router.recv(CONSUMER, interest("/A").nonce(1)).recv(CONSUMER2, interest("/A").nonce(2).hop_limit(9));
+        router.wait(*wait_ms);
+        assert_eq!(router.unmarked_lines(), ["I300 /A n1"], "{name}");
         router.recv(PRODUCER, nack("/A", 1, NackReason::DUPLICATE));
-        assert_eq!(router.lines(), ["I300 /A n2 h8"], "{strategy}");
+        assert_eq!(router.unmarked_lines(), ["I300 /A n2 h8"], "{name}");
         // Data answers both of them.
-        router.recv(PRODUCER, data("/A"));
-        assert_eq!(router.lines(), ["D256 /A", "D257 /A"], "{strategy}");
+        router.recv_unannounced(PRODUCER, data("/A"));
+        assert_eq!(router.lines(), ["D256 /A", "D257 /A"], "{name}");
     }
 }
 

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use namehop_engine::fib::{FibWriter, NextHop};
 use namehop_engine::strategy::{StrategyInstance, registry};
-use namehop_engine::{CsErasure, Engine, EngineConfig};
+use namehop_engine::{CsErasure, Engine, EngineConfig, EngineEvent};
 use namehop_hash::HashKey;
 use namehop_packet::{
     BufferPool, DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Outgoing, PacketBuffer,
@@ -188,7 +188,11 @@ impl Router {
 
     pub fn strategy(&mut self, prefix: &str, strategy: &str) {
         let strategy = registry::full_name(strategy).expect("a name");
-        let strategy = StrategyInstance::parse(strategy.as_ref()).expect("strategy");
+        self.choose(prefix, StrategyInstance::parse(strategy.as_ref()).expect("strategy"));
+    }
+
+    /// Chooses a strategy that may be a loaded program.
+    pub fn choose(&mut self, prefix: &str, strategy: StrategyInstance) {
         self.fib.set_strategy(name(prefix).as_ref(), strategy).expect("strategy");
     }
 
@@ -242,6 +246,17 @@ impl Router {
         self.engine.announcement_reply(request, announcement, &mut self.out);
     }
 
+    /// Receives Data. If the strategy asks the control plane for a prefix announcement first, there is none.
+    pub fn recv_unannounced(&mut self, face: u32, packet: impl Into<Packet>) -> &mut Self {
+        self.recv(face, packet);
+        for event in self.engine.take_events() {
+            if let EngineEvent::AnnouncementWanted { request, .. } = event {
+                self.announcement_reply(request, None);
+            }
+        }
+        self
+    }
+
     pub fn dropped(&mut self, face: u32, interest: &Packet) {
         self.engine.dropped_interest(self.now, FaceId(face), &interest.bytes, &mut self.out);
     }
@@ -276,6 +291,11 @@ impl Router {
         let mut lines: Vec<String> = self.sent().iter().map(Sent::line).collect();
         lines.sort();
         lines
+    }
+
+    /// Returns the same as [`lines`](Self::lines), without the NonDiscovery mark of self-learning.
+    pub fn unmarked_lines(&mut self) -> Vec<String> {
+        self.lines().iter().map(|line| line.trim_end_matches(" ND").to_owned()).collect()
     }
 
     /// Checks that exactly these packets were sent since the last call, in any order.

@@ -4,10 +4,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::{chosen, compile_c, registry_with, sdk};
+use super::{chosen, registry_with};
 use crate::fib::NextHop;
 use crate::strategy::tests::{A, B, C, D, E, Mock, strategy};
 use crate::strategy::{StrategyInstance, Trigger};
+use namehop_ebpf::testing::{compile_c, sdk};
 use namehop_packet::FaceId;
 use namehop_wire::lp::NackReason;
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use namehop_ebpf::Code;
 use namehop_ebpf::instruction::INSTRUCTION_BYTES;
 use namehop_ebpf::object_file::ObjectFile;
-use namehop_ebpf::testing::Random;
+use namehop_ebpf::testing::{Random, sdk};
 
-use super::{object, sdk};
+use super::object;
 use crate::strategy::program::StrategyProgram;
 use crate::strategy::program::helpers::INTERFACE;
 use crate::strategy::program::manifest::PROGRAM_SECTION;

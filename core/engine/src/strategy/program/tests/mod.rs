@@ -7,8 +7,6 @@ mod examples;
 mod limits;
 mod refused;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
 use super::StrategyProgram;
@@ -16,34 +14,7 @@ use super::context::{OutRecordView, ProgramContext};
 use crate::strategy::registry::full_name;
 use crate::strategy::{StrategyInstance, StrategyRegistry};
 use namehop_ebpf::Refusal;
-
-/// Returns the folder of the header and of the programs that are part of Namehop.
-fn sdk() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk")
-}
-
-/// Compiles C; `options` are additional compiler options.
-fn compile_c(source: &Path, options: &[String]) -> Vec<u8> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let object = folder.path().join("program.o");
-    let versions = ["clang", "clang-14", "clang-15", "clang-16", "clang-17", "clang-18", "clang-19"];
-    for compiler in versions {
-        let output = Command::new(compiler)
-            .args(["-O2", "-Wall", "-Wextra", "-Werror", "-target", "bpf", "-I"])
-            .arg(sdk())
-            .args(options)
-            .arg("-c")
-            .arg(source)
-            .arg("-o")
-            .arg(&object)
-            .output();
-        if let Ok(output) = output {
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            return std::fs::read(&object).expect("the compiler writes the object file");
-        }
-    }
-    panic!("clang is missing: run scripts/setup.sh test");
-}
+use namehop_ebpf::testing::{compile_c, sdk};
 
 /// Returns the object file of a program of the SDK.
 fn object(path: &str) -> Vec<u8> {
