@@ -14,6 +14,7 @@ from conftest import wait_until
 from next_hops import KNOWN_S, holds_with_a_second_next_hop, holds_without_another, is_up, ping
 from port_links import Link, ip, is_connected, needs_root, ports, start
 from test_dead_paths import FAR, NEAR, Path
+from test_internet_ports import NETWORKS, RoutedLink, bare, port
 from test_memif import memif
 
 pytestmark = needs_root
@@ -104,6 +105,55 @@ def test_an_interface(make_router, driver, fault):
 
             # The link stays up when its peer fails, so the router can detect the failure only by a timeout.
             holds(near, face, second, cut, mend, BLOCKED_S if fault.startswith("peer") else KNOWN_S)
+
+
+# UDP and VXLAN on ports, over a kernel router: the interface of the port stays up when the path behind the router fails.
+ENCAPSULATIONS = {"udp4": "udp4://{}:6363", "vxlan4": "vxlan4://{}?vni=7"}
+ENCAPSULATION_CELLS = {
+    ("udp4", "interface down"): LONG, ("udp4", "peer killed"): LONG, ("udp4", "path drops everything"): [],
+    ("vxlan4", "interface down"): [], ("vxlan4", "peer killed"): LONG, ("vxlan4", "path drops everything"): LONG,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind, fault", [pytest.param(*cell, marks=marks) for cell, marks in ENCAPSULATION_CELLS.items()])
+def test_a_face_over_ip_on_a_port(make_router, kind, fault):
+    addresses, gateways, _ = NETWORKS["udp4"]
+    with RoutedLink(f"ele{os.getpid()}") as link:
+        lines = [port(link, end, [addresses[end]], f'gateways = ["{gateways[end]}"]') for end in (0, 1)]
+        near, far = (start(make_router, link, end, f"{lines[end]}[faces]\nblocked_timeout_s = {BLOCKED_S}\n") for end in (0, 1))
+        with second_router(make_router, link.inside(0)) as good, ExitStack() as stack:
+            stack.enter_context(serving(far, "/x"))
+
+            def create(router, end):
+                remote = ENCAPSULATIONS[kind].format(bare(addresses[1 - end]))
+                return router.json("face", "create", remote, "--local", link.local(end), "--persistency", "permanent")["face_id"]
+
+            face = create(near, 0)
+            create(far, 1)
+            second = near.json("face", "create", good.tcp_uri)["face_id"]
+
+            def blackhole(how):
+                for address in addresses:
+                    ip("-n", link.middle, "route", how, "blackhole", f"{bare(address)}/32")
+
+            def cut():
+                if fault == "peer killed":
+                    far.kill()
+                elif fault == "path drops everything":
+                    blackhole("add")
+                else:
+                    link.set("down", ends=[0])
+
+            def mend():
+                if fault == "peer killed":
+                    far.start()
+                    stack.enter_context(serving(far, "/x"))
+                elif fault == "path drops everything":
+                    blackhole("delete")
+                else:
+                    link.set("up", ends=[0])
+
+            holds(near, face, second, cut, mend, KNOWN_S if fault == "interface down" else BLOCKED_S)
 
 
 @pytest.fixture
