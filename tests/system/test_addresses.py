@@ -173,6 +173,63 @@ def test_faces_follow_the_addresses_of_the_host(hosts, asked, scheme):
     wait_until(lambda: ends() == {(True, local(gone), True)}, what=f"a face that is up again: {ends()}")
 
 
+GROUPS = {"udp4": "224.0.23.170", "udp6": "ff02::1234"}
+
+# Joins the group on an interface and prints the source address of a datagram.
+LISTEN = """
+import socket, struct, sys
+group, device = sys.argv[1:]
+family = socket.AF_INET6 if ":" in group else socket.AF_INET
+index = socket.if_nametoindex(device)
+member = socket.socket(family, socket.SOCK_DGRAM)
+member.settimeout(5)
+member.bind(("", 56363))
+if family == socket.AF_INET6:
+    member.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, socket.inet_pton(family, group) + struct.pack("@I", index))
+else:
+    member.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + struct.pack("@4si", bytes(4), index))
+print("joined", flush=True)
+print(member.recvfrom(9000)[1][0])
+"""
+
+
+def source(link, router, scheme):
+    """Returns the source address of an Interest that the router sends to the group, or nothing if none arrives."""
+    command = [*link.inside(0), sys.executable, "-c", LISTEN, GROUPS[scheme], link.devices[0]]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as member:
+        assert member.stdout.readline() == "joined\n"
+        router.namehop("ping", "/group", "--count", "1", "--timeout", "100ms", check=False)
+        return member.communicate(timeout=60)[0].strip().partition("%")[0]
+
+
+@pytest.mark.parametrize("scheme", ASKED)
+def test_multicast_datagrams_have_an_address_of_their_interface(make_router, hosts, scheme):
+    # An interface that the kernel would choose by its routes.
+    inside = ["-n", hosts.namespaces[1]]
+    ip(*inside, "link", "add", "other0", "type", "veth", "peer", "name", "other1")
+    for device in ["other0", "other1"]:
+        ip(*inside, "link", "set", device, "up")
+    for text, group in [("203.0.113.1/24", "224.0.0.0/4"), ("2001:db8:2::1/64", "ff02::/16")]:
+        ip(*inside, "address", "add", text, "dev", "other0")
+        ip(*inside, "route", "add", "multicast", group, "dev", "other0", *(["table", "local"] if ":" in group else []))
+    router = make_router(f'[faces.multicast]\ninterfaces = ["{hosts.devices[1]}"]\n', name="asked", start=False)
+    router.prefix = hosts.inside(1)
+    router.start()
+    (face,) = [face for face in router.json("face", "list") if GROUPS[scheme] in face["remote_uri"]]
+    assert face["local_uri"] == f"{scheme}+dev://{hosts.devices[1]}:56363"
+    router.namehop("route", "add", "/group", face["face_id"])
+    if scheme == "udp6":
+        found = source(hosts, router, scheme)
+        assert found.startswith("fe80::") or found in map(address, ASKED[scheme])
+        return
+    first, *others = (address(text) for text in ASKED[scheme])
+    assert source(hosts, router, scheme) == first
+    setting = f"net.ipv4.conf.{hosts.devices[1]}.promote_secondaries=1"
+    subprocess.run([*hosts.inside(1), "sysctl", "-qw", setting], check=True)
+    ip(*inside, "address", "delete", ASKED[scheme][0], "dev", hosts.devices[1])
+    wait_until(lambda: source(hosts, router, scheme) in others, what="datagrams with another address of the interface")
+
+
 @pytest.mark.parametrize("scheme", ASKED)
 def test_a_port_answers_from_the_address_that_was_asked(make_router, scheme):
     with Link(f"sp{os.getpid()}") as link:

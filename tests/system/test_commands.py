@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 from applications import connect_application, serving, wait_for_route
 from conftest import PATIENCE, PROGRAM, free_port, let_others_enter, run_namehop, wait_until
-from packets import data, interest, read_element
+from packets import data, data_of, interest, read_element, tlv
 
 
 def test_the_first_minutes(router, tmp_path):
@@ -190,3 +190,21 @@ def test_ports_in_use_and_a_second_router(router, make_router, tmp_path):
     result = run_namehop("run", "--config", second.config, check=False)
     assert result.returncode != 0 and str(router.tcp) in result.stderr and "in use" in result.stderr, result.stderr
     assert router.json("status")
+
+
+# First parts of objects, by their last name component: a byte offset and a marked number (conventions of 2014), and texts.
+PARTS = [b"\xfb\x00", b"\xfe\x00", b"1", b"part0", b"off=0"]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=repr)
+def test_cat_of_an_object_with_an_unknown_numbering_fails(router, part):
+    """The answer may be one of many parts, so it is not the object."""
+    producer, face = connect_application(router)
+    router.namehop("route", "add", "/parts", face)
+    packet = data_of(tlv(8, b"parts") + tlv(8, part), b"x" * 1000)
+    fetching = router.spawn("cat", "/parts", "--discovery", "prefix", "--lifetime", "1s", "--attempts", "2")
+    read_element(producer)
+    producer.sendall(packet)
+    fetched, message = fetching.communicate(timeout=PATIENCE)
+    assert fetching.returncode == 1 and fetched == b"", message
+    assert b"may be one segment of an object with an unknown segment numbering" in message

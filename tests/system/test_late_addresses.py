@@ -30,13 +30,15 @@ def connects(link, address, port):
 
 
 @needs_root
-def test_listeners_wait_for_their_addresses(make_router, link):
+@pytest.mark.parametrize("of_metrics", LATE)
+def test_listeners_wait_for_their_addresses(make_router, link, of_metrics):
     router = make_router(start=False)
-    hosts = [f"[{address}]" if ":" in address else address for address in LATE.values()]
+    bracketed = {scheme: f"[{address}]" if ":" in address else address for scheme, address in LATE.items()}
+    hosts = bracketed.values()
     for section, port in (("udp", router.udp), ("tcp", router.tcp), ("websocket", router.ws)):
         listen = ", ".join(f'"{host}:{port}"' for host in hosts)
         router.extra += f"[faces.{section}]\nlisten = [{listen}]\n"
-    router.extra += f'[metrics]\nlisten = "{hosts[0]}:{router.metrics}"\n'
+    router.extra += f'[metrics]\nlisten = "{bracketed[of_metrics]}:{router.metrics}"\n'
     router.prefix = link.inside(1)
     router.start()
     assert router.log.read_text().count("no network interface has this address yet") == 7
@@ -53,7 +55,7 @@ def test_listeners_wait_for_their_addresses(make_router, link):
         wait_until(faces, what="a face of the peer")
         assert address in faces()[0]
     wait_until(lambda: router.log.read_text().count("has this address now: listening on it") == 6, what="the log says so")
-    assert connects(link, LATE["udp4"], router.metrics)
+    assert connects(link, LATE[of_metrics], router.metrics)
 
 
 @needs_root

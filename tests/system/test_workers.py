@@ -12,6 +12,8 @@ from test_links import face_to, published, same
 
 OBJECTS = 10
 OBJECT_BYTES = 200_000
+PENDING = 20_000
+INTEREST = 5
 
 
 @pytest.fixture
@@ -106,6 +108,33 @@ def test_a_short_interest_is_answered_whoever_has_its_data(make_router):
     assert not drops["engine"], drops
     check_workers(router, 4)
     producer.close(), asks_short.close(), asks_long.close()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_many_pending_interests_are_answered_without_tokens(make_router, count):
+    """The producer has not shown that it knows PIT tokens. Each Data goes to all workers that may have an Interest for a prefix of its name."""
+    router = make_router(with_workers(count))
+    producer, face = connect_application(router)
+    consumer, _ = connect_application(router)
+    router.namehop("route", "add", "/pending", face)
+    router.namehop("cs", "config", "--admit", "off")
+    chunks = [range(first, first + 500) for first in range(0, PENDING, 500)]
+    # Two to six components, of which two select the worker.
+    asked = lambda number: f"/pending/{number}" + "/x" * (number % 5)
+    for chunk in chunks:
+        consumer.sendall(b"".join(interest(asked(number), os.urandom(4), can_be_prefix=number % 2 == 0) for number in chunk))
+        assert all(element[0] == INTEREST for element in read_elements(producer, len(chunk)))
+    assert router.json("status")["pit_entries"] >= PENDING
+    # Data of a prefix Interest has a longer name.
+    answer = lambda number: data(asked(number) + "/y" * (1 - number % 2), b"content")
+    for chunk in reversed(chunks):
+        producer.sendall(b"".join(map(answer, chunk)))
+        assert sorted(read_elements(consumer, len(chunk))) == sorted(map(answer, chunk))
+    drops = router.json("status")["drops"]
+    assert not drops["engine"], drops
+    if count > 1:
+        check_workers(router, count)
+    producer.close(), consumer.close()
 
 
 @pytest.mark.parametrize("workers", [2, 4])
