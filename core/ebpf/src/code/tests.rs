@@ -16,7 +16,11 @@ const fn op(code: u8, destination: u8, source: u8, offset: i16, immediate: i32) 
 
 /// Returns the native code of a program; on x86-64 every program has it.
 fn native(program: &Verified) -> Code {
-    let code = Code::new(program.clone(), "test");
+    native_labelled(program, "test")
+}
+
+fn native_labelled(program: &Verified, label: &str) -> Code {
+    let code = Code::new(program.clone(), label);
     if cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         assert_eq!(code.interpreted_because(), None);
         assert_ne!(code.native_bytes(), 0);
@@ -161,6 +165,8 @@ proptest! {
 
 /// Environment variable with the path of the file in which a child process records the faulty program.
 const RECORD: &str = "NAMEHOP_TEST_RECORD";
+/// Environment variable with the form in which the child process runs it.
+const FORM: &str = "NAMEHOP_TEST_FORM";
 
 /// Runs a program that writes to address 0, after another one has ended, in a child process.
 #[test]
@@ -172,20 +178,28 @@ fn a_program_that_ends_the_process_is_named() {
         let faulty = [op(0xB7, 1, 0, 0, 0), op(0x72, 1, 0, 0, 0), op(0xB7, 0, 0, 0, 0), EXIT];
         // SAFETY: the process is meant to be ended by the program.
         let faulty = unsafe { Verified::unchecked(&faulty, &INTERFACE, 0) }.expect("instructions");
+        let label = "faulty 1\n2";
+        let code = match std::env::var(FORM).as_deref() {
+            Ok("interpreted") => Code::interpreted(faulty, label),
+            _ => native_labelled(&faulty, label),
+        };
         // SAFETY: as above.
-        unsafe { Code::interpreted(faulty, "faulty 1\n2").run([0; BYTES].as_mut_ptr()) };
+        unsafe { code.run([0; BYTES].as_mut_ptr()) };
         return;
     }
-    let file = tempfile::NamedTempFile::new().expect("a file");
-    let status = std::process::Command::new(std::env::current_exe().expect("the path of this test binary"))
-        .args(["--exact", "code::tests::a_program_that_ends_the_process_is_named", "--nocapture"])
-        .env(RECORD, file.path())
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .status()
-        .expect("the child process starts");
-    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
-    // In a build with debug assertions the interpreter itself detects the address and aborts.
-    assert!(matches!(signal, Some(nix::libc::SIGSEGV | nix::libc::SIGABRT)), "{status}");
-    assert_eq!(std::fs::read_to_string(file.path()).expect("read"), "faulty 1 2\n");
+    for form in ["native", "interpreted"] {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let status = std::process::Command::new(std::env::current_exe().expect("the path of this test binary"))
+            .args(["--exact", "code::tests::a_program_that_ends_the_process_is_named", "--nocapture"])
+            .env(RECORD, file.path())
+            .env(FORM, form)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .status()
+            .expect("the child process starts");
+        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+        // In a build with debug assertions the interpreter itself detects the address and aborts.
+        assert!(matches!(signal, Some(nix::libc::SIGSEGV | nix::libc::SIGABRT)), "{form}: {status}");
+        assert_eq!(std::fs::read_to_string(file.path()).expect("read"), "faulty 1 2\n", "{form}");
+    }
 }
