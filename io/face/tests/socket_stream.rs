@@ -86,7 +86,7 @@ fn elements_of_other_types_are_dropped_and_counted() {
     config.tcp = vec![loopback()];
     with_service(config, 256, async |mut service: Harness| {
         service.start_echo();
-        let strays = [packet(7, 3), packet(99, 300), packet(200, 0)].concat();
+        let strays = [packet(7, 3), packet(99, 300), packet(200, 0), packet(201, 1_000_000)].concat();
         let mut local = UnixStream::connect(&path).await.expect("connect");
         let local_face = service.created().await;
         local.write_all(&[&strays[..], &packet(5, 9)].concat()).await.expect("write");
@@ -99,8 +99,8 @@ fn elements_of_other_types_are_dropped_and_counted() {
         }
         remote.write_all(&packet(6, 9)).await.expect("write");
         expect_bytes(&mut remote, &packet(6, 9)).await;
-        assert_eq!(local_face.counters.link_drop(LinkDrop::NotNdnFrame), 3);
-        assert_eq!(remote_face.counters.link_drop(LinkDrop::NotNdnFrame), 6);
+        assert_eq!(local_face.counters.link_drop(LinkDrop::NotNdnFrame), 4);
+        assert_eq!(remote_face.counters.link_drop(LinkDrop::NotNdnFrame), 8);
         // A stream that begins with such an element is closed.
         let mut other = TcpStream::connect(service.address("tcp4")).await.expect("connect");
         let other_face = service.created().await;

@@ -13,7 +13,7 @@ mod tests;
 
 pub use ordered::OrderedReader;
 pub(crate) use reader::value_that_fills;
-pub use reader::{Element, Reader, decode_nni, frame_length, read_single_element, read_var_number};
+pub use reader::{Element, Reader, decode_nni, frame_header, frame_length, read_single_element, read_var_number};
 pub use writer::{Nni, Writer, element_len, nni_len, put_header, put_var_number, var_number_len};
 
 /// Returns true if the type is critical: a packet with an unknown or out-of-order element of this type must be

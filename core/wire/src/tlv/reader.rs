@@ -179,13 +179,23 @@ pub fn frame_length(input: &[u8]) -> Result<Option<usize>, DecodeError> {
 
 #[cold]
 fn frame_length_of_any(input: &[u8]) -> Result<Option<usize>, DecodeError> {
+    let Some((header_len, value_len)) = frame_header(input)? else { return Ok(None) };
+    usize::try_from(value_len)
+        .ok()
+        .and_then(|value_len| value_len.checked_add(header_len))
+        .filter(|&total| total <= MAX_PACKET_SIZE)
+        .map(Some)
+        .ok_or(DecodeError::TooLong)
+}
+
+/// Reads the TYPE and LENGTH of the first element on a stream: returns their length in bytes and LENGTH, or `None`
+/// while they have not arrived completely. LENGTH has no limit here.
+///
+/// # Errors
+/// `NonMinimalNumber`, `BadType`.
+pub fn frame_header(input: &[u8]) -> Result<Option<(usize, u64)>, DecodeError> {
     match read_header(input) {
-        Ok((_, header_len, value_len)) => usize::try_from(value_len)
-            .ok()
-            .and_then(|value_len| value_len.checked_add(header_len))
-            .filter(|&total| total <= MAX_PACKET_SIZE)
-            .map(Some)
-            .ok_or(DecodeError::TooLong),
+        Ok((_, header_len, value_len)) => Ok(Some((header_len, value_len))),
         Err(DecodeError::Truncated) => Ok(None),
         Err(error) => Err(error),
     }

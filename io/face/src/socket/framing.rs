@@ -18,11 +18,12 @@
 //!
 //! A program that controls the first bytes of a connection already runs on this host and needs no such trick. So a
 //! stream stays open after a valid first element: elements of other types are dropped and counted, because a future
-//! version of the protocol may define some. Unix sockets, which browsers cannot reach, are trusted from the start.
+//! version of the protocol may define some. Unix sockets, which browsers cannot reach, are trusted from the start. Such
+//! elements may be longer than packets: their bytes are skipped as they arrive and never kept.
 
 use namehop_wire::DecodeError;
 use namehop_wire::lp::LpPacket;
-use namehop_wire::tlv::{frame_length, types};
+use namehop_wire::tlv::{frame_header, frame_length, types};
 
 use crate::counters::LinkDrop;
 
@@ -44,32 +45,55 @@ pub(super) enum Stop {
     NotNdn,
 }
 
-/// Whether the peer of a stream has shown that it speaks NDN.
+/// What is known of a stream between two calls of [`cut`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Opening {
-    /// The first element has not arrived yet, and must be valid.
-    #[default]
-    Unproven,
-    /// The peer speaks NDN.
-    Proven,
+pub(super) struct Framing {
+    /// The peer has shown that it speaks NDN. If not, the first element must be valid.
+    is_proven: bool,
+    /// Bytes to skip: those of an element of another type that have not arrived yet.
+    skip_bytes: u64,
 }
 
-/// Calls `accept` for each whole packet at the front of `bytes`, until it returns `false`. Calls `skip` for elements of
-/// other types from a peer that speaks NDN.
+impl Framing {
+    /// Returns the state of a stream whose peer is trusted from the start.
+    pub(super) fn of_trusted() -> Self {
+        Framing { is_proven: true, skip_bytes: 0 }
+    }
+
+    /// Skips the next bytes of an element of another type; returns their number.
+    fn skip(&mut self, bytes: &[u8]) -> usize {
+        let count = usize::try_from(self.skip_bytes).unwrap_or(usize::MAX).min(bytes.len());
+        self.skip_bytes -= count as u64;
+        count
+    }
+}
+
+/// Calls `accept` for each whole packet at the front of `bytes`, until it returns `false`. Calls `skip` for each element
+/// of another type that begins, if the peer speaks NDN.
 ///
 /// Returns how many bytes were accepted or skipped, and why it stopped.
 pub(super) fn cut(
     bytes: &[u8],
-    opening: &mut Opening,
+    framing: &mut Framing,
     mut accept: impl FnMut(&[u8]) -> bool,
-    mut skip: impl FnMut(&[u8]),
+    mut skip: impl FnMut(),
 ) -> (usize, Stop) {
-    let mut position = 0;
+    let mut position = framing.skip(bytes);
     loop {
         let rest = &bytes[position..];
-        let is_packet = begins_packet(rest);
-        if !is_packet && *opening == Opening::Unproven {
-            return (position, Stop::NotNdn);
+        if !begins_packet(rest) {
+            if !framing.is_proven {
+                return (position, Stop::NotNdn);
+            }
+            let (header_bytes, value_bytes) = match frame_header(rest) {
+                Ok(Some(header)) => header,
+                Ok(None) => return (position, Stop::Incomplete),
+                Err(error) => return (position, Stop::Bad(error)),
+            };
+            skip();
+            framing.skip_bytes = value_bytes;
+            position += header_bytes + framing.skip(&rest[header_bytes..]);
+            continue;
         }
         let length = match frame_length(rest) {
             Ok(Some(length)) if length <= rest.len() => length,
@@ -77,17 +101,13 @@ pub(super) fn cut(
             Err(error) => return (position, Stop::Bad(error)),
         };
         let packet = &rest[..length];
-        if !is_packet {
-            skip(packet);
-        } else {
-            if *opening == Opening::Unproven && !is_first_of_peer(packet) {
-                return (position, Stop::NotNdn);
-            }
-            if !accept(packet) {
-                return (position, Stop::Refused);
-            }
-            *opening = Opening::Proven;
+        if !framing.is_proven && !is_first_of_peer(packet) {
+            return (position, Stop::NotNdn);
         }
+        if !accept(packet) {
+            return (position, Stop::Refused);
+        }
+        framing.is_proven = true;
         position += length;
     }
 }

@@ -21,7 +21,7 @@ use tokio::task::{AbortHandle, spawn_local, yield_now};
 use tokio::time::timeout;
 
 use super::connection::{Backoff, Connection, dial};
-use super::framing::{Opening, Stop, cut, drop_reason, packet_ends};
+use super::framing::{Framing, Stop, cut, drop_reason};
 use super::send_buffer::{Flush, SendBuffer};
 use super::shared::{Link, OpenError, ServiceState, SocketFace, note_blocked, note_queue};
 use super::tcp;
@@ -268,11 +268,11 @@ async fn receive(shared: &ServiceState, entry: &SocketFace, connection: &Connect
     // Bytes received but not handed over: at most one incomplete packet, unless the worker is behind.
     let mut rest = Vec::new();
     let is_unix = matches!(entry.face.remote_uri(), FaceUri::FileDescriptor(_));
-    let mut opening = if is_unix { Opening::Proven } else { Opening::Unproven };
+    let mut framing = if is_unix { Framing::of_trusted() } else { Framing::default() };
     loop {
-        let mut outcome = poll_fn(|cx| poll_read_once(cx, shared, entry, connection, &mut rest, &mut opening)).await;
+        let mut outcome = poll_fn(|cx| poll_read_once(cx, shared, entry, connection, &mut rest, &mut framing)).await;
         if matches!(outcome, ReadOutcome::Behind) {
-            outcome = catch_up(shared, entry, &mut rest, &mut opening).await;
+            outcome = catch_up(shared, entry, &mut rest, &mut framing).await;
         }
         match outcome {
             ReadOutcome::Full => yield_now().await,
@@ -284,7 +284,7 @@ async fn receive(shared: &ServiceState, entry: &SocketFace, connection: &Connect
 
 /// Hands over all whole packets of `rest`, a share in each round. Meanwhile the stream is not read, so the peer has to
 /// wait; other faces are not affected.
-async fn catch_up(shared: &ServiceState, entry: &SocketFace, rest: &mut Vec<u8>, opening: &mut Opening) -> ReadOutcome {
+async fn catch_up(shared: &ServiceState, entry: &SocketFace, rest: &mut Vec<u8>, framing: &mut Framing) -> ReadOutcome {
     let _held = shared.backlog.hold(rest.len());
     let mut kept = Kept { bytes: rest, used: 0, face: &entry.face };
     let mut refusals = 0;
@@ -296,7 +296,7 @@ async fn catch_up(shared: &ServiceState, entry: &SocketFace, rest: &mut Vec<u8>,
         }
         refusals += 1;
         let deliver = |packet: &[u8]| shared.deliver_backlog(entry.face.id(), packet);
-        let (count, outcome) = hand_over(shared, entry, &kept.bytes[kept.used..], opening, deliver);
+        let (count, outcome) = hand_over(shared, entry, &kept.bytes[kept.used..], framing, deliver);
         kept.used += count;
         if count > 0 {
             refusals = 0;
@@ -321,8 +321,14 @@ struct Kept<'a> {
 
 impl Drop for Kept<'_> {
     fn drop(&mut self) {
-        let lost = packet_ends(&self.bytes[self.used..]).count();
-        self.face.counters.transport.drops.add(LinkDrop::LinkDown, lost as u64);
+        let mut lost = 0;
+        let count = |_: &[u8]| {
+            lost += 1;
+            true
+        };
+        // What is left begins with a packet that the ring had no room for.
+        cut(&self.bytes[self.used..], &mut Framing::of_trusted(), count, || {});
+        self.face.counters.transport.drops.add(LinkDrop::LinkDown, lost);
     }
 }
 
@@ -332,7 +338,7 @@ fn poll_read_once(
     entry: &SocketFace,
     connection: &Connection,
     rest: &mut Vec<u8>,
-    opening: &mut Opening,
+    framing: &mut Framing,
 ) -> Poll<ReadOutcome> {
     let mut memory = shared.stream_memory.borrow_mut();
     let kept = rest.len();
@@ -345,7 +351,7 @@ fn poll_read_once(
     memory[..kept].copy_from_slice(rest);
     let bytes = &memory[..kept + count];
     let deliver = |packet: &[u8]| shared.deliver(entry.face.id(), packet);
-    let (used, outcome) = hand_over(shared, entry, bytes, opening, deliver);
+    let (used, outcome) = hand_over(shared, entry, bytes, framing, deliver);
     rest.clear();
     rest.extend_from_slice(&bytes[used..]);
     Poll::Ready(match outcome {
@@ -360,7 +366,7 @@ fn hand_over(
     shared: &ServiceState,
     entry: &SocketFace,
     bytes: &[u8],
-    opening: &mut Opening,
+    framing: &mut Framing,
     deliver: impl Fn(&[u8]) -> Result<(), LinkDrop>,
 ) -> (usize, ReadOutcome) {
     let mut share = shared.backlog.share_frames();
@@ -369,8 +375,8 @@ fn hand_over(
         share = share.saturating_sub(1);
         is_accepted
     };
-    let skip = |_: &[u8]| entry.face.counters.count_transport_drop(LinkDrop::NotNdnFrame);
-    let (used, stop) = cut(bytes, opening, accept, skip);
+    let skip = || entry.face.counters.count_transport_drop(LinkDrop::NotNdnFrame);
+    let (used, stop) = cut(bytes, framing, accept, skip);
     if used > 0 {
         entry.activity.note_received();
     }

@@ -21,16 +21,16 @@ fn carrier() -> Vec<u8> {
 
 /// Cuts a whole stream; returns the packets handed over and why it stopped.
 fn cut_all(bytes: &[u8]) -> (Vec<Vec<u8>>, Stop) {
-    cut_from(&mut Opening::default(), bytes)
+    cut_from(&mut Framing::default(), bytes)
 }
 
-fn cut_from(opening: &mut Opening, bytes: &[u8]) -> (Vec<Vec<u8>>, Stop) {
+fn cut_from(framing: &mut Framing, bytes: &[u8]) -> (Vec<Vec<u8>>, Stop) {
     let mut found = Vec::new();
     let accept = |bytes: &[u8]| {
         found.push(bytes.to_vec());
         true
     };
-    let (_, stop) = cut(bytes, opening, accept, |_| {});
+    let (_, stop) = cut(bytes, framing, accept, || {});
     (found, stop)
 }
 
@@ -40,14 +40,14 @@ fn a_stream_split_at_every_byte_boundary_gives_the_same_packets() {
     let stream = packets.concat();
     for split in 0..=stream.len() {
         let mut found = Vec::new();
-        let mut opening = Opening::default();
+        let mut framing = Framing::default();
         let mut accept = |bytes: &[u8]| {
             found.push(bytes.to_vec());
             true
         };
-        let (first, stop) = cut(&stream[..split], &mut opening, &mut accept, |_| {});
+        let (first, stop) = cut(&stream[..split], &mut framing, &mut accept, || {});
         assert_eq!(stop, Stop::Incomplete);
-        let (second, stop) = cut(&stream[first..], &mut opening, &mut accept, |_| {});
+        let (second, stop) = cut(&stream[first..], &mut framing, &mut accept, || {});
         assert_eq!(stop, Stop::Incomplete);
         assert_eq!(first + second, stream.len());
         assert_eq!(found, packets, "split at {split}");
@@ -57,17 +57,17 @@ fn a_stream_split_at_every_byte_boundary_gives_the_same_packets() {
 #[test]
 fn refusal_keeps_the_packet_and_what_is_known_of_the_peer() {
     let stream = [filled(5, 3), filled(5, 4)].concat();
-    let mut opening = Opening::default();
-    assert_eq!(cut(&stream, &mut opening, |_| false, |_| {}), (0, Stop::Refused));
-    assert_eq!(opening, Opening::Unproven);
+    let mut framing = Framing::default();
+    assert_eq!(cut(&stream, &mut framing, |_| false, || {}), (0, Stop::Refused));
+    assert!(!framing.is_proven);
     let mut taken = 0;
     let accept = |_: &[u8]| {
         taken += 1;
         taken == 1
     };
-    let (used, stop) = cut(&stream, &mut opening, accept, |_| {});
+    let (used, stop) = cut(&stream, &mut framing, accept, || {});
     assert_eq!((used, stop), (5, Stop::Refused));
-    assert_eq!(opening, Opening::Proven);
+    assert!(framing.is_proven);
 }
 
 #[test]
@@ -88,37 +88,56 @@ fn every_other_type_ends_a_stream_that_it_begins_and_is_skipped_later() {
             assert_eq!(cut_all(&stream), (Vec::new(), Stop::NotNdn), "type {typ}");
             // As on a Unix socket.
             assert_eq!(
-                cut_from(&mut Opening::Proven, &stream),
+                cut_from(&mut Framing::of_trusted(), &stream),
                 (vec![interest.clone()], Stop::Incomplete),
                 "type {typ}"
             );
             for first in [filled(6, 2), filled(100, 0), carrier()] {
-                let mut skipped = Vec::new();
+                let mut skipped = 0;
                 let stream = [&first[..], &other, &interest, &other].concat();
-                let stopped = cut(&stream, &mut Opening::default(), |_| true, |element| skipped.push(element.to_vec()));
+                let stopped = cut(&stream, &mut Framing::default(), |_| true, || skipped += 1);
                 assert_eq!(stopped, (stream.len(), Stop::Incomplete), "type {typ}");
-                assert_eq!(skipped, [other.clone(), other.clone()], "type {typ}");
+                assert_eq!(skipped, 2, "type {typ}");
             }
         }
     }
 }
 
 #[test]
-fn an_incomplete_element_of_another_type_is_waited_for() {
-    let stream = [filled(6, 2), filled(200, 300), filled(5, 3)].concat();
-    for split in 4..stream.len() {
-        let (mut opening, mut packets, mut skipped) = (Opening::default(), 0, 0);
-        let mut accept = |_: &[u8]| {
-            packets += 1;
-            true
-        };
-        let (first, _) = cut(&stream[..split], &mut opening, &mut accept, |_| skipped += 1);
-        let (second, stop) = cut(&stream[first..], &mut opening, &mut accept, |_| skipped += 1);
-        assert_eq!(
-            (first + second, stop, packets, skipped),
-            (stream.len(), Stop::Incomplete, 2, 1),
-            "split at {split}"
-        );
+fn an_element_of_another_type_is_skipped_as_it_arrives() {
+    // Shorter and longer than a packet may be.
+    for length in [300, 8_797, 100_000] {
+        let stream = [filled(6, 2), filled(200, length), filled(5, 3)].concat();
+        for split in (4..stream.len()).step_by(1 + length / 1_000) {
+            let (mut framing, mut packets, mut skipped) = (Framing::default(), 0, 0);
+            let mut accept = |_: &[u8]| {
+                packets += 1;
+                true
+            };
+            let (first, _) = cut(&stream[..split], &mut framing, &mut accept, || skipped += 1);
+            // At most a header or a packet is kept.
+            assert!(split - first < 9, "split at {split}");
+            let (second, stop) = cut(&stream[first..], &mut framing, &mut accept, || skipped += 1);
+            assert_eq!(
+                (first + second, stop, packets, skipped),
+                (stream.len(), Stop::Incomplete, 2, 1),
+                "split at {split}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_element_that_never_ends_is_skipped_for_ever() {
+    for length in [1 << 63, u64::MAX] {
+        let mut framing = Framing::of_trusted();
+        let header = [&[200, 0xFF][..], &u64::to_be_bytes(length)].concat();
+        let mut skipped = 0;
+        for bytes in [&header, &filled(5, 3), &vec![0xFF; 100_000]] {
+            let cut = cut(bytes, &mut framing, |_| false, || skipped += 1);
+            assert_eq!(cut, (bytes.len(), Stop::Incomplete), "{length}");
+        }
+        assert_eq!(skipped, 1, "{length}");
     }
 }
 
@@ -233,6 +252,9 @@ fn the_opening_is_an_interest_or_data_or_a_valid_link_packet() {
     for bad in [packet(100, &[0x61, 0]), packet(100, &packet(80, b"text")), packet(100, &packet(80, b""))] {
         assert_eq!(cut_all(&bad), (Vec::new(), Stop::NotNdn), "{bad:x?}");
         assert!(!is_worth_a_face(&bad));
+        let stream = [&bad[..], &filled(5, 3)].concat();
+        let expected = (vec![bad.clone(), filled(5, 3)], Stop::Incomplete);
+        assert_eq!(cut_from(&mut Framing::of_trusted(), &stream), expected, "{bad:x?}");
         // After a peer has shown that it speaks NDN, a bad packet is only dropped.
         for first in [idle.clone(), carrier(), filled(5, 3)] {
             let stream = [&first[..], &bad].concat();
