@@ -2,6 +2,7 @@
 
 mod socket_support;
 
+use std::cell::Cell;
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -136,6 +137,51 @@ fn unsolicited_peers_get_a_queue_for_exchanges_and_lose_it() {
         }
         send(answered, server);
         assert_eq!(service.next_frame().await.face, good.id());
+    });
+}
+
+/// Each queue has the local address of its face; the listening socket has none.
+#[test]
+fn a_peer_with_queues_is_answered_from_each_address_that_it_asked() {
+    let config = SocketConfig { udp: vec![SocketAddr::from(([0, 0, 0, 0], 0))], ..config() };
+    with_service(config, 4096, async |mut service: Harness| {
+        let port = service.address("udp4").port();
+        let peer = client();
+        peer.set_nonblocking(true).expect("a socket");
+        let mut ends = Vec::new();
+        for host in [[127, 0, 0, 1], [127, 0, 0, 2]] {
+            let server = SocketAddr::from((host, port));
+            send(&peer, server);
+            service.next_frame().await;
+            ends.push((server, service.created().await));
+        }
+        let queues = || queues_of(ends[0].0, [&peer]);
+        for _ in 0..40 {
+            for (server, face) in &ends {
+                note(face, 1, 1);
+                send(&peer, *server);
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            if queues() == 2 {
+                break;
+            }
+        }
+        assert_eq!(queues(), 2, "a queue for each address");
+        while !service.to_worker.is_empty() {
+            service.next_frame().await;
+        }
+        for (server, face) in &ends {
+            send(&peer, *server);
+            assert_eq!(service.next_frame().await.face, face.id());
+            assert!(service.send(face.id(), &packet(6, 1)));
+            let answered_from = Cell::new(None);
+            eventually("an answer arrives", || {
+                answered_from.set(peer.recv_from(&mut [0; 100]).ok().map(|(_, from)| from));
+                answered_from.get().is_some()
+            })
+            .await;
+            assert_eq!(answered_from.get(), Some(*server));
+        }
     });
 }
 
