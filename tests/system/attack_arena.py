@@ -102,10 +102,6 @@ class AttackedRouter(Router):
         wait_until(self._answers, what=f"{self.name} listens")
         return self
 
-    def resident_bytes(self):
-        with open(f"/proc/{self.process.pid}/statm") as file:
-            return int(file.read().split()[1]) * resource.getpagesize()
-
     def processor_seconds(self):
         """Returns the CPU time of all threads in seconds."""
         with open(f"/proc/{self.process.pid}/stat") as file:

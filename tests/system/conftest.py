@@ -8,6 +8,7 @@ import hashlib
 import itertools
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -212,6 +213,10 @@ class Router:
     def kill(self):
         self.process.kill()
         self.process.wait(PATIENCE)
+
+    def resident_bytes(self):
+        with open(f"/proc/{self.process.pid}/statm") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
 
     def namehop(self, *arguments, check=True, timeout=60, **options):
         """Runs a namehop command against this router."""

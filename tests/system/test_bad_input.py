@@ -1,5 +1,6 @@
 """Malformed input: every bad packet is counted as a drop with a named reason, and other peers are not affected."""
 
+import json
 import os
 import random
 import socket
@@ -95,6 +96,34 @@ def test_a_bad_packet_is_a_counted_drop_and_its_face_lives_on(router, transport,
     assert connection.recv(65536)
 
 
+OTHER_ELEMENTS = {
+    "unknown-element": tlv(200, b"x" * 300),
+    "long-unknown-element": tlv(200, b"x" * 300_000),
+    "invalid-link-packet": WELL_FRAMED["lp-unknown-critical"],
+    "link-packet-of-text": tlv(100, tlv(80, b"text")),
+}
+
+
+@pytest.mark.parametrize("element", OTHER_ELEMENTS.values(), ids=OTHER_ELEMENTS.keys())
+def test_a_unix_stream_that_begins_with_another_element_lives_on(router, element):
+    connection = router.connect()
+    before = dropped(router)
+    connection.sendall(element + interest("/after", nonce=os.urandom(4)))
+    assert connection.recv(65536)
+    assert dropped(router) == before + 1, drops(router)
+
+
+def test_an_element_that_never_ends_takes_no_memory(router):
+    connection = router.connect()
+    connection.sendall(number(200) + b"\xff" + (1 << 63).to_bytes(8, "big"))
+    before = router.resident_bytes()
+    for _ in range(200):
+        connection.sendall(b"x" * 1_000_000)
+    assert router.resident_bytes() < before + 20_000_000
+    assert drops(router)["link"]["not-ndn-frame"] == 1
+    alive(router)
+
+
 def test_random_datagrams_are_counted_and_do_no_harm(router):
     bystander, _ = connect_application(router)
     generator = random.Random(7)
@@ -108,6 +137,21 @@ def test_random_datagrams_are_counted_and_do_no_harm(router):
     wait_until(lambda: dropped(router) > 1000, what="bad ones are counted")
     bystander.sendall(interest("/still/here", nonce=os.urandom(4)))
     read_element(bystander)
+
+
+def test_names_that_are_dropped_are_said_in_the_log_once(make_router):
+    router = make_router("[forwarding]\nmax_name_bytes = 2000\nlong_name_bytes_per_s = 10000\n")
+    connection, face = connect_application(router)
+    limits = {"name-too-long": ("max_name_bytes", 2500), "too-many-long-names": ("long_name_bytes_per_s", 1500)}
+    for _ in range(2):
+        for number in range(100):
+            for _, length in limits.values():
+                connection.sendall(interest(f"/{number}/{'x' * length}", nonce=os.urandom(4)))
+        wait_until(lambda: all(drops(router)["engine"].get(reason, 0) > 50 for reason in limits), what="both limits are reached")
+        time.sleep(0.5)
+    for reason, (setting, _) in limits.items():
+        (line,) = [line for line in router.log.read_text().splitlines() if f"reason={reason}" in line]
+        assert "WARN" in line and f"raise {setting} in [forwarding]" in line and f"face={face} " in line, line
 
 
 @pytest.mark.parametrize("lifetime", [0, 1, 2**63, 2**64 - 1])
@@ -160,9 +204,11 @@ while True:
 """
 
 
+@pytest.mark.alone
+@pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("transport", ["unix", "udp"])
-def test_applications_that_flood_do_not_starve_others(router, transport):
-    """Two local applications send as fast as they can; a third one still gets its answers."""
+def test_applications_that_flood_do_not_starve_others(router, transport, workers):
+    """Two local applications send as fast as they can; a third one still gets its answers, and in time."""
     packets = b"".join(interest(f"/no/route/{i}", nonce=os.urandom(4)) for i in range(20_000))
     flooders = []
     try:
@@ -175,9 +221,11 @@ def test_applications_that_flood_do_not_starve_others(router, transport):
                 flooder.stdin.write(packets)
                 flooder.stdin.close()
                 assert flooder.stdout.readline()
-            ping = ["ping", "/fair", "--count", "20", "--interval", "50ms", "--timeout", "30s"]
-            output = router.namehop(*ping, "--transport", router.uri(transport)).stdout
-            assert " 0.0% loss" in output, output
+            ping = ["ping", "/fair", "--count", "20", "--interval", "50ms", "--timeout", "30s", "--json"]
+            report = json.loads(router.namehop(*ping, "--transport", router.uri(transport)).stdout)
+            assert report["received"] == 20, report
+            # The least time is 1 to 7 ms on a busy host, and 25 to 40 ms if the flood may fill the ring.
+            assert report["rtt_min_ms"] < 20 and report["rtt_avg_ms"] < 500, report
     finally:
         for process in flooders:
             process.kill()
