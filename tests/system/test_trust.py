@@ -6,6 +6,8 @@ NDNts makes the keys, certificates, signed commands and announcements, unless a 
 import json
 import re
 import socket
+import subprocess
+import sys
 import time
 from base64 import b64decode
 from types import SimpleNamespace
@@ -222,6 +224,68 @@ def test_a_clock_that_is_ahead_is_named_and_locks_no_key_out(make_router, keys):
         (command,) = registrations(keys, "/right", ahead_s=ahead_s)
         assert peer.answer(command)[0] == 200 or ahead_s < 0
     assert len(router.json("route", "list")) == 1
+
+
+# Replaces clock_gettime(2) in a process: its time of day has the offset, in seconds, of a file that is mapped.
+CLOCK = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static const volatile int64_t *offset;
+
+__attribute__((constructor)) static void map_offset(void)
+{
+    offset = mmap(NULL, sizeof *offset, PROT_READ, MAP_SHARED, open(getenv("TEST_CLOCK"), O_RDONLY), 0);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    int result = syscall(SYS_clock_gettime, clock, time);
+    if (result == 0 && clock == CLOCK_REALTIME)
+        time->tv_sec += *offset;
+    return result;
+}
+"""
+
+
+class Clock:
+    """The time of day of one process, which can be set."""
+
+    def __init__(self, folder):
+        source, library, self.file = folder / "clock.c", folder / "clock.so", folder / "offset"
+        source.write_text(CLOCK)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+        # A command prefix.
+        self.prefix = ["env", f"LD_PRELOAD={library}", f"TEST_CLOCK={self.file}"]
+
+    def set(self, ahead_s):
+        with open(self.file, "r+b" if self.file.exists() else "w+b") as file:
+            file.write(ahead_s.to_bytes(8, sys.byteorder, signed=True))
+
+
+def test_a_clock_that_is_set_back_locks_no_key_out(make_router, keys, tmp_path):
+    clock, days_s = Clock(tmp_path), 3 * 24 * 3600
+    clock.set(days_s)
+    router = make_router(localhop(keys), start=False)
+    router.prefix = clock.prefix
+    peer = Peer(router.start())
+    before = registrations(keys, "/before/1", "/before/2", ahead_s=days_s)
+    assert [peer.answer(command)[0] for command in before] == [200, 200]
+    clock.set(0)
+    # The router notices the change with the next command, which was signed before that.
+    code, text = peer.answer(*registrations(keys, "/first"))
+    assert code == 200 or "sign it again in 1 seconds" in text, text
+    after = registrations(keys, "/after/1", "/after/2")
+    assert [peer.answer(command)[0] for command in after] == [200, 200]
+    # No command is accepted again.
+    assert [peer.answer(command)[0] for command in before + after] == [403] * 4
+    assert {"/after/1", "/after/2", "/before/1", "/before/2"} <= {route["prefix"] for route in router.json("route", "list")}
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
