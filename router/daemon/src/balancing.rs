@@ -91,12 +91,16 @@ impl Balancing {
         Timestamp(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
+    fn measure(&self) {
+        self.balancer.borrow_mut().measure(self.now(), &self.dispatch);
+        self.warn_if_lopsided();
+    }
+
     /// Measures loads at intervals, and balances them if enabled. Ends when a worker has ended.
     pub async fn run(&self, workers: &WorkerHandles) {
         loop {
             sleep(INTERVAL).await;
-            self.balancer.borrow_mut().measure(self.now(), &self.dispatch);
-            self.warn_if_lopsided();
+            self.measure();
             if !self.moves_by_itself {
                 continue;
             }
@@ -196,6 +200,13 @@ impl Balancing {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{self, Write};
+    use std::sync::Mutex;
+
+    use namehop_hash::DispatchKey;
+    use namehop_wire::Name;
+    use namehop_wire::builder::InterestBuilder;
+
     use super::*;
 
     #[test]
@@ -206,5 +217,60 @@ mod tests {
         assert!(!is_lopsided(many / 2, many), "half of the packets is the fair share of one of two workers");
         assert!(!is_lopsided(many - 10, many - 10), "a small load does not overload one worker");
         assert!(!is_lopsided(0, 0));
+    }
+    /// Keeps what is written.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("no other thread").write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Measures several times while all packets have the same name. Returns the log lines, each with the number of its
+    /// measurement.
+    fn lines_of_one_sided_load(moves_by_itself: bool, measurements: u32) -> Vec<(u32, String)> {
+        let log = Log::default();
+        let writer = Mutex::new(log.clone());
+        let subscriber = tracing_subscriber::fmt().with_writer(writer).with_ansi(false).finish();
+        let dispatch = Arc::new(NameDispatch::new(2, 2, DispatchKey::new(1, 2)));
+        let balancing = Balancing::new(Arc::clone(&dispatch), moves_by_itself);
+        let name: Name = "/one/name".parse().expect("a name");
+        let packet = InterestBuilder::new(&name).build().expect("an Interest");
+        let mut lines = Vec::new();
+        tracing::subscriber::with_default(subscriber, || {
+            for measurement in 1..=measurements {
+                for _ in 0..=LEAST_PACKETS_PER_S * INTERVAL.as_secs() / u64::from(SAMPLED.get()) {
+                    dispatch.note_load(&packet);
+                }
+                balancing.measure();
+                let written = std::mem::take(&mut *log.0.lock().expect("no other thread"));
+                lines.extend(
+                    String::from_utf8(written).expect("text").lines().map(|line| (measurement, line.to_owned())),
+                );
+            }
+        });
+        lines
+    }
+
+    #[test]
+    fn one_sided_load_is_said_after_half_a_minute_and_again_after_an_hour() {
+        let [(first, line), (second, _)] = &lines_of_one_sided_load(true, LOPSIDED_MEASUREMENTS + WARNING_EVERY)[..]
+        else {
+            panic!("two warnings expected")
+        };
+        assert_eq!([*first, *second], [LOPSIDED_MEASUREMENTS, LOPSIDED_MEASUREMENTS + WARNING_EVERY]);
+        assert!(line.contains("WARN") && line.contains("most packets have the same name"), "{line}");
+        assert!(line.contains("percent=100"), "{line}");
+        // Without balancing there is a remedy.
+        let [(_, line)] = &lines_of_one_sided_load(false, LOPSIDED_MEASUREMENTS)[..] else {
+            panic!("a warning expected")
+        };
+        assert!(line.contains("WARN") && line.contains("set rebalance = true in [forwarding]"), "{line}");
     }
 }

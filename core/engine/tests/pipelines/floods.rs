@@ -184,6 +184,24 @@ fn a_flood_of_the_longest_names_stays_within_the_allowance_and_is_reported() {
 }
 
 #[test]
+fn each_limit_of_names_is_reported_once_a_minute() {
+    for (reason, max_name_bytes, long_name_bytes_per_s) in
+        [(DropReason::NameTooLong, 299, 100_000), (DropReason::TooManyLongNames, 8_000, 0)]
+    {
+        let config = EngineConfig { max_name_bytes, long_name_bytes_per_s, ..EngineConfig::default() };
+        let mut router = Router::with_default_route_and(config);
+        let long = format!("/{}", "x".repeat(300));
+        let report = EngineEvent::LimitReached { reason, face: FaceId(CONSUMER) };
+        // Seconds since the last packet; whether it is reported.
+        for (seconds, is_reported) in [(0, true), (1, false), (58, false), (1, true), (59, false), (1, true)] {
+            router.wait(seconds * 1_000).recv(CONSUMER, interest(&long)).recv(CONSUMER, interest(&long)).expect(&[]);
+            let reports: Vec<EngineEvent> = router.engine.take_events().into_iter().collect();
+            assert_eq!(reports, if is_reported { vec![report.clone()] } else { vec![] }, "{reason}");
+        }
+    }
+}
+
+#[test]
 fn many_long_names_are_refused_and_others_pass() {
     // The cap is a tenth of that: enough for 10 names of 1,256 bytes.
     let mut router = Router::with(EngineConfig { long_name_bytes_per_s: 100_000, ..EngineConfig::default() });
