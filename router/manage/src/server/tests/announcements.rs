@@ -1,33 +1,43 @@
 //! Routes from prefix announcements, by command and learned.
 
+use std::path::PathBuf;
+
 use namehop_client::nfd::Element;
+use namehop_wire::security::KeySigner;
 use namehop_wire::{PrefixAnnouncement, ValidityPeriod};
 
 use super::dispatch::key_and_certificate;
 use super::*;
 use crate::authentication::TrustConfig;
+use crate::rib::{RibError, RouteLimits};
+
+fn trusting(certificate: PathBuf) -> TrustConfig {
+    TrustConfig { anchors: vec![certificate.into()], certificates: None }
+}
 
 struct Announcer {
     fixture: Fixture,
-    signer: namehop_wire::security::KeySigner,
+    signer: KeySigner,
     _folder: tempfile::TempDir,
 }
 
 impl Announcer {
     fn new() -> Self {
-        Self::with_trust(TrustConfig::default())
+        Self::with(|_, _| ())
     }
 
     /// Creates a router that lets neighbours with the key of this certificate command the RIB.
-    fn with_localhop(certificate: std::path::PathBuf) -> Self {
-        Self::with_trust(TrustConfig { anchors: vec![certificate.into()], certificates: None })
+    fn with_localhop(certificate: PathBuf) -> Self {
+        Self::with(|_, security| security.localhop = trusting(certificate))
     }
 
-    fn with_trust(localhop: TrustConfig) -> Self {
+    /// Creates a router with settings that `change` has changed; it gets the certificate of announcements, too.
+    fn with(change: impl FnOnce(PathBuf, &mut SecurityConfig)) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let (signer, certificate) = key_and_certificate(folder.path(), "/A");
-        let prefix_announcements = TrustConfig { anchors: vec![certificate.into()], certificates: None };
-        let security = SecurityConfig { prefix_announcements, localhop, ..SecurityConfig::default() };
+        let prefix_announcements = trusting(certificate.clone());
+        let mut security = SecurityConfig { prefix_announcements, ..SecurityConfig::default() };
+        change(certificate, &mut security);
         let fixture = Fixture::with_security(&security);
         Announcer { fixture, signer, _folder: folder }
     }
@@ -48,6 +58,14 @@ impl Announcer {
             .sign(&DigestSigner, &options())
             .expect("signed");
         self.fixture.give(&interest, APP, b"t");
+        self.fixture.take_one().response()
+    }
+
+    /// Announces by the command of a neighbour with this key.
+    fn announce_as_neighbour(&self, announcement: &[u8], key: &KeySigner) -> ControlResponse {
+        let name = names::localhop().append_generic("rib").append_generic("announce");
+        let interest = InterestBuilder::new(name).application_parameters(announcement);
+        self.fixture.give(&interest.sign(key, &options()).expect("signed"), NEIGHBOUR, b"t");
         self.fixture.take_one().response()
     }
 }
@@ -113,15 +131,36 @@ fn a_neighbour_announces_for_names_of_the_key_of_its_command_only() {
         let folder = tempfile::tempdir().expect("a folder");
         let (bob, of_bob) = key_and_certificate(folder.path(), "/bob");
         let announcer = Announcer::with_localhop(of_bob);
-        let announce = |announcement: &[u8]| {
-            let name = names::localhop().append_generic("rib").append_generic("announce");
-            let interest = InterestBuilder::new(name).application_parameters(announcement);
-            announcer.fixture.give(&interest.sign(&bob, &options()).expect("signed"), NEIGHBOUR, b"t");
-            announcer.fixture.take_one().response().code
-        };
         // A replay of an announcement that was recorded from the network, where Data carries announcements.
-        assert_eq!(announce(&announcer.announcement(1000, None)), 403);
+        assert_eq!(announcer.announce_as_neighbour(&announcer.announcement(1000, None), &bob).code, 403);
         assert_eq!(announcer.fixture.management.rib_sizes(), (0, 0));
+    });
+}
+
+#[test]
+fn announcements_count_against_the_limits_of_routes_of_other_hosts() {
+    run(async {
+        let announcer = Announcer::with(|certificate, security| {
+            security.localhop = trusting(certificate);
+            security.remote_routes = RouteLimits { per_face: 2, remote: 3, ..RouteLimits::default() };
+        });
+        let management = &announcer.fixture.management;
+        let of = |prefix: &str| announcer.announcement_of(prefix, 60_000, None);
+        let announce = |prefix: &str| announcer.announce_as_neighbour(&of(prefix), &announcer.signer);
+        // On one face, by command and learned from Data.
+        assert_eq!(announce("/A/1").code, 200);
+        assert_eq!(management.learn_route(&of("/A/2"), testing::NEIGHBOUR), Ok(name("/A/2")));
+        let response = announce("/A/3");
+        assert_eq!(response.code, 507, "{}", response.text);
+        let refused = |error| Err(AnnouncementError::Route(RouteError::Rib(error)));
+        assert_eq!(management.learn_route(&of("/A/3"), testing::NEIGHBOUR), refused(RibError::TooManyOfFace(2)));
+        // On all faces.
+        assert_eq!(management.learn_route(&of("/A/3"), testing::APP), Ok(name("/A/3")));
+        assert_eq!(management.learn_route(&of("/A/4"), testing::APP), refused(RibError::TooManyRemote(3)));
+        // A route is renewed, and a local application has no limit.
+        assert_eq!(announce("/A/1").code, 200);
+        assert_eq!(announcer.announce(&of("/A/5")).code, 200);
+        assert_eq!(management.rib_sizes(), (4, 4));
     });
 }
 
