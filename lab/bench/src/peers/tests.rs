@@ -1,11 +1,20 @@
 //! Tests without a forwarder: cases, command lines, and figures from turns. Whole measurements are system tests.
 
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use namehop_client::endpoint::{Answer, Endpoint, Request, RouteOptions};
+use namehop_client::nfd::{CsInfo, Element};
+use namehop_client::testing::Loopback;
 use namehop_traffic::loadgen::{CpuUse, LoadReport, ProcessTimes};
+use namehop_wire::Name;
+use namehop_wire::builder::DataBuilder;
+use namehop_wire::security::DigestSigner;
 
 use super::figures::{Turn, of_case};
+use super::management::Management;
 use super::spec::{Placeholders, Way};
 use super::*;
 
@@ -136,4 +145,46 @@ fn ratios_are_those_of_turns_side_by_side() {
     let alone =
         of_case(case, vec![("x".to_owned(), Err(String::new())), ("y".to_owned(), Ok(vec![turn(9, 9, 9)]))], &roomy);
     assert_eq!(alone.forwarders[1].cpu_ratio, None);
+}
+
+/// Returns a management connection to a forwarder that has `entries` Data in its cache. As NFD does, it answers queries
+/// within a second from the same dataset.
+fn forwarder_with_old_datasets(entries: &Arc<AtomicU64>) -> (Management, Endpoint) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let info: Name = "/localhost/nfd/cs/info".parse().expect("a name");
+    let (entries, made) = (Arc::clone(entries), Mutex::new(None::<(Instant, u64)>));
+    let dataset = move |_: &Request<'_>| {
+        let mut made = made.lock().expect("no other use");
+        made.take_if(|(at, _)| at.elapsed() >= Duration::from_secs(1));
+        let (_, entries) = *made.get_or_insert_with(|| (Instant::now(), entries.load(Ordering::Relaxed)));
+        let name = info.clone().append_version(1).append_segment(0);
+        let last = name.clone();
+        let data = DataBuilder::new(name).content(CsInfo { entries, ..CsInfo::default() }.to_vec());
+        let data = data.final_block_id(last.as_ref().last().expect("a segment"));
+        Answer::Data(data.sign(&DigestSigner).expect("signed"))
+    };
+    let (producer, consumer) = runtime.block_on(async {
+        let hub = Loopback::new();
+        let producer = hub.endpoint();
+        let prefix = "/localhost/nfd/cs".parse().expect("a name");
+        producer.produce(&prefix, dataset);
+        producer.register_route(&prefix, &RouteOptions::default()).await.expect("registered");
+        (producer, hub.endpoint())
+    });
+    (Management::new(runtime, consumer), producer)
+}
+
+#[test]
+fn old_datasets_of_a_cache_are_not_believed() {
+    let entries = Arc::new(AtomicU64::new(5000));
+    let (management, _producer) = forwarder_with_old_datasets(&entries);
+    assert_eq!(management.cache().expect("a dataset").entries, 5000);
+    entries.store(1, Ordering::Relaxed);
+    assert_eq!(management.cache().expect("a dataset").entries, 5000, "it is old");
+    assert_eq!(management.cache_entries_until(|entries| entries <= 1), Ok(1));
+    // A cache that does not become empty is reported in time, and only by a new dataset.
+    entries.store(7, Ordering::Relaxed);
+    let began = Instant::now();
+    assert_eq!(management.cache_entries_until(|entries| entries == 0), Ok(7));
+    assert!(began.elapsed() < Duration::from_secs(10));
 }
