@@ -68,8 +68,8 @@ impl Framing {
     }
 }
 
-/// Calls `accept` for each whole packet at the front of `bytes`, until it returns `false`. Calls `skip` for each element
-/// of another type that begins, if the peer speaks NDN.
+/// Calls `accept` for each whole packet at the front of `bytes`, until it returns `false`. If the peer speaks NDN,
+/// calls `skip` for each element of another type that begins.
 ///
 /// Returns how many bytes were accepted or skipped, and why it stopped.
 pub(super) fn cut(
