@@ -54,6 +54,21 @@ ALONE = {
 }
 
 
+# Files whose tests take long, mostly because they wait for timers. They start first, or the other processes would wait for them at the end.
+LONG = [
+    "test_host_names.py",
+    "test_dead_paths.py",
+    "test_keep_alive.py",
+    "test_link_faults.py",
+    "test_faults.py",
+    "test_capture_ports.py",
+    "test_p4_batches.py",
+    "test_p4_run.py",
+    "test_state.py",
+    "test_systemd.py",
+]
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "alone: says something only where nothing else runs")
 
@@ -62,6 +77,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.name in ALONE:
             item.add_marker("alone")
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 
 
 # Ports below the ephemeral range, so that no outgoing connection takes a port before the router does. Each parallel test process has its
