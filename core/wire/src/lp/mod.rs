@@ -7,6 +7,7 @@ mod header;
 mod knows_tokens;
 mod nack;
 mod packet;
+mod path_mtu_probe;
 mod pit_token;
 mod usual;
 
@@ -17,6 +18,7 @@ pub use header::{LpHeader, encode_header, encode_idle, encode_packet, header_len
 pub use knows_tokens::KnowsPitTokens;
 pub use nack::NackReason;
 pub use packet::{Acks, LpPacket};
+pub use path_mtu_probe::PathMtuProbe;
 pub use pit_token::PitToken;
 pub use usual::{UsualFrame, encode_token_header, token_header_len};
 

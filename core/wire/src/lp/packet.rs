@@ -1,6 +1,6 @@
 //! Decoding link-layer packets. Assumes nothing about the frame.
 
-use super::{CACHE_POLICY_NO_CACHE, KnowsPitTokens, NackReason, PitToken};
+use super::{CACHE_POLICY_NO_CACHE, KnowsPitTokens, NackReason, PathMtuProbe, PitToken};
 use crate::tlv::{self, Element, Reader, decode_nni, types};
 use crate::{DecodeError, MAX_PACKET_SIZE};
 
@@ -33,6 +33,8 @@ pub struct LpPacket<'a> {
     pub prefix_announcement: Option<&'a [u8]>,
     /// KnowsPitTokens, a field specific to Namehop.
     pub knows_pit_tokens: Option<KnowsPitTokens>,
+    /// PathMtuProbe, a field specific to Namehop. `None` if its VALUE has no meaning.
+    pub path_mtu_probe: Option<PathMtuProbe>,
     /// Fragment: a network-layer packet or a part of one; absent in an IDLE packet. It ends at the end of the frame,
     /// so its offset is the frame's length minus its own.
     pub fragment: Option<&'a [u8]>,
@@ -129,6 +131,7 @@ impl<'a> LpPacket<'a> {
                 self.prefix_announcement = Some(value);
             }
             types::LP_KNOWS_PIT_TOKENS => self.knows_pit_tokens = Some(KnowsPitTokens::from_value(value)),
+            types::LP_PATH_MTU_PROBE => self.path_mtu_probe = PathMtuProbe::from_value(value),
             typ if is_ignorable(typ) => {}
             _ => return Err(DecodeError::UnknownLinkHeader),
         }

@@ -68,6 +68,35 @@ fn peers_announce_pit_token_support_in_an_ignorable_field() {
 }
 
 #[test]
+fn probes_of_the_path_mtu() {
+    let answer = PathMtuProbe::answer(0x0102_0304);
+    assert_eq!(answer[..], hex("64 09 FD 03 BC 05 00 01 02 03 04"));
+    assert!(PathMtuProbe::is_answer(&answer) && !PathMtuProbe::is_answer(&answer[..10]));
+    for length in [PathMtuProbe::MIN_PROBE_LEN, 1232, 1472, MAX_PACKET_SIZE] {
+        let mut probe = vec![7; length];
+        PathMtuProbe::write_probe(0x0102_0304, &mut probe);
+        let packet = LpPacket::decode(&probe).expect("valid");
+        let expected = Some(PathMtuProbe::Probe(0x0102_0304));
+        assert_eq!((packet.path_mtu_probe, packet.fragment), (expected, None), "{length}");
+        assert_eq!(PathMtuProbe::probe_number(&probe), Some(0x0102_0304), "{length}");
+        assert!(!PathMtuProbe::is_answer(&probe));
+        assert!(probe[15..].iter().all(|&byte| byte == 0), "{length}");
+    }
+    let table = [
+        ("01 01 02 03 04", Some(PathMtuProbe::Probe(0x0102_0304))),
+        ("00 01 02 03 04 00 FF", Some(PathMtuProbe::Answer(0x0102_0304))),
+        ("02 01 02 03 04", None),
+        ("01 01 02 03", None),
+        ("", None),
+    ];
+    for (value, expected) in table {
+        let frame = packet(types::LP_PACKET, &[&packet(types::LP_PATH_MTU_PROBE, &[&hex(value)])]);
+        assert_eq!(LpPacket::decode(&frame).expect("valid").path_mtu_probe, expected, "{value}");
+    }
+    assert!((800..=959).contains(&types::LP_PATH_MTU_PROBE) && types::LP_PATH_MTU_PROBE & 0b11 == 0, "ignorable");
+}
+
+#[test]
 fn bare_packets() {
     let interest = hex(INTEREST);
     assert!(LpHeader::default().is_empty());
@@ -314,6 +343,36 @@ fn usual_shapes() {
     let longest = packet(types::DATA, &[&vec![0; MAX_PACKET_SIZE - 4]]);
     assert!(UsualFrame::decode(&longest).is_some());
     assert_eq!(UsualFrame::decode(&packet(types::DATA, &[&vec![0; MAX_PACKET_SIZE - 3]])), None);
+}
+
+proptest! {
+    #[test]
+    fn probes_are_recognized_as_they_are_decoded(
+        change in option::of((0_usize..16, any::<u8>())),
+        is_probe in any::<bool>(),
+        number in any::<u32>(),
+        length in PathMtuProbe::MIN_PROBE_LEN..2000,
+    ) {
+        let mut frame = if is_probe { vec![0; length] } else { PathMtuProbe::answer(number).to_vec() };
+        if is_probe {
+            PathMtuProbe::write_probe(number, &mut frame);
+        }
+        if let Some((offset, value)) = change {
+            let offset = offset % frame.len();
+            frame[offset] = value;
+        }
+        let decoded = LpPacket::decode(&frame).ok().and_then(|packet| packet.path_mtu_probe);
+        if PathMtuProbe::is_answer(&frame) {
+            prop_assert!(matches!(decoded, Some(PathMtuProbe::Answer(_))));
+        }
+        if let (Some(number), Ok(_)) = (PathMtuProbe::probe_number(&frame), LpPacket::decode(&frame)) {
+            prop_assert_eq!(decoded, Some(PathMtuProbe::Probe(number)));
+        }
+        if change.is_none() {
+            let expected = if is_probe { PathMtuProbe::Probe(number) } else { PathMtuProbe::Answer(number) };
+            prop_assert_eq!(decoded, Some(expected));
+        }
+    }
 }
 
 proptest! {

@@ -128,6 +128,8 @@ pub const LP_PREFIX_ANNOUNCEMENT: u32 = 848;
 /// KnowsPitTokens: 1 byte. A field specific to Namehop, which NDNLPv2 does not assign and other implementations
 /// ignore.
 pub const LP_KNOWS_PIT_TOKENS: u32 = 952;
+/// PathMtuProbe: 1 byte, 4 bytes, padding. Specific to Namehop, too.
+pub const LP_PATH_MTU_PROBE: u32 = 956;
 
 /// Numbers of the NFD management protocol. Some have different meanings in different modules, so the context
 /// determines how they are decoded.
