@@ -18,6 +18,15 @@ def ip(*arguments):
     subprocess.run(["ip", *map(str, arguments)], check=True, capture_output=True)
 
 
+def narrow_silently(namespace, device, mtu_bytes):
+    """Lowers the MTU of an interface of a kernel router, and drops the ICMP messages by which it reports larger packets."""
+    for family in ("-4", "-6"):
+        # Only packets that the namespace itself sends come in from `lo`.
+        ip(family, "-n", namespace, "rule", "add", "iif", "lo", "lookup", 100, "priority", 1)
+        ip(family, "-n", namespace, "route", "add", "blackhole", "default", "table", 100)
+    ip("-n", namespace, "link", "set", device, "mtu", mtu_bytes)
+
+
 class Link:
     """A veth pair between two network namespaces. Both namespaces are removed at the end."""
 

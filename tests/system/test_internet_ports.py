@@ -9,7 +9,7 @@ import pytest
 from applications import published, same, wait_for_route
 from conftest import wait_until
 from packets import interest
-from port_links import Link, drops, fetch, ip, is_connected, link, needs_root, ports, route, wait_for_links
+from port_links import Link, drops, fetch, ip, is_connected, link, narrow_silently, needs_root, ports, route, wait_for_links
 
 pytestmark = needs_root
 
@@ -107,6 +107,30 @@ def test_packets_travel_over_a_router_of_the_kernel(make_router, tmp_path, schem
         wait_for_links(near)
         with published(far, "/object", file, "--segment-size", "8000"):
             assert same(fetch(near, "/object"), file)
+
+
+@pytest.mark.parametrize("scheme", [*NETWORKS, "vxlan4"])
+def test_a_port_finds_the_mtu_of_a_path_that_reports_nothing(make_router, tmp_path, scheme):
+    addresses, gateways, _ = NETWORKS["udp6" if scheme == "udp6" else "udp4"]
+    with RoutedLink(f"lk{os.getpid()}") as link:
+        ends = [
+            start(make_router, link, end, port(link, end, [addresses[end]], f'gateways = ["{gateways[end]}"]'))
+            for end in (0, 1)
+        ]
+        near, far = ends
+        remotes = [f"vxlan4://{bare(address)}?vni=7" if scheme == "vxlan4" else uri(scheme, address) for address in addresses]
+        faces = [create(router, remotes[1 - end], link.local(end))["face_id"] for end, router in enumerate(ends)]
+        route(near, "/object", faces[0])
+        wait_for_links(near, far)
+
+        def mtu():
+            return far.json("face", "show", faces[1])["mtu_bytes"]
+
+        narrow_silently(link.middle, "r0", 1300)
+        file = file_of(tmp_path, 400_000)
+        with published(far, "/object", file, "--segment-size", "8000"):
+            assert same(fetch(near, "/object"), file)
+        wait_until(lambda: mtu() == 1300 - {"udp4": 28, "udp6": 48, "vxlan4": 50}[scheme], what="the largest size that passes")
 
 
 KERNEL_PEER = """

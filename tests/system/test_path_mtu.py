@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from applications import published, same
 from conftest import wait_until
-from port_links import ip, needs_root
+from port_links import ip, narrow_silently, needs_root
 
 pytestmark = needs_root
 
@@ -59,6 +59,10 @@ class Path:
     def narrow(self, mtu_bytes):
         """Lowers the MTU of the middle toward the first host. The middle reports larger packets to their sender."""
         ip("-n", self.middle, "link", "set", "toward-a", "mtu", mtu_bytes)
+
+    def narrow_silently(self, mtu_bytes):
+        """Does the same, and the middle reports nothing."""
+        narrow_silently(self.middle, "toward-a", mtu_bytes)
 
 
 @pytest.fixture
@@ -115,6 +119,35 @@ def test_a_face_learns_that_its_path_became_narrower(path, routers, content, sch
         path.narrow(1300)
         assert same(near.namehop("cat", "/far/object", text=False).stdout, content)
     assert udp_mtu(far, scheme) == 1300 - HEADERS[scheme]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("scheme", HOSTS)
+def test_large_data_passes_a_narrow_path_that_reports_nothing(path, routers, content, scheme, workers):
+    near, far = routers
+    path.narrow_silently(1300)
+    near.namehop("route", "add", "/far", uri(scheme, HOSTS[scheme][1], far.udp))
+    with published(far, "/far/object", content):
+        assert same(near.namehop("cat", "/far/object", text=False).stdout, content)
+    wait_until(lambda: udp_mtu(far, scheme) == 1300 - HEADERS[scheme], what="the largest size that passes")
+    assert udp_mtu(near, scheme) == 1500 - HEADERS[scheme], "Interests were small"
+
+
+@pytest.mark.parametrize("scheme", HOSTS)
+def test_a_path_becomes_narrower_and_reports_nothing(path, routers, content, scheme):
+    near, far = routers
+    near.namehop("route", "add", "/far", uri(scheme, HOSTS[scheme][1], far.udp))
+
+    def arrives():
+        near.namehop("cs", "erase", "/")
+        fetched = near.namehop("cat", "/far/object", text=False, check=False)
+        return fetched.returncode == 0 and same(fetched.stdout, content)
+
+    with published(far, "/far/object", content):
+        assert arrives() and udp_mtu(far, scheme) == 1500 - HEADERS[scheme]
+        path.narrow_silently(1300)
+        wait_until(arrives, what="large Data arrives again")
+    wait_until(lambda: udp_mtu(far, scheme) == 1300 - HEADERS[scheme], what="the largest size that passes")
 
 
 def test_a_face_follows_the_mtu_of_its_interface(path, routers):

@@ -8,6 +8,7 @@
 mod face;
 mod link_options;
 mod params;
+mod path_mtu;
 mod pit_tokens;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ pub use params::{
     DEFAULT_CONGESTION_THRESHOLD_BYTES, DEFAULT_MARKING_INTERVAL_NS, FaceFlags, FaceParams, FacePersistency,
     FaceUpdate, MIN_MTU_BYTES, RejectedProperties,
 };
+pub(crate) use path_mtu::PathMtu;
 pub use pit_tokens::PitTokenMode;
 
 /// Maximum number of faces, apart from the reserved ones: one for each slot from 256.

@@ -350,7 +350,7 @@ fn face_record(face: &Face) -> FaceRecord {
         local_uri: distinguishing_local_uri(face),
         persistency: face.persistency().code(),
         flags: face.flags().0,
-        mtu: face.is_datagram().then(|| face.mtu_bytes() as u64),
+        mtu: face.requested_mtu_bytes(),
         base_congestion_marking_interval_ns: Some(face.base_congestion_marking_interval_ns()),
         default_congestion_threshold_bytes: Some(face.default_congestion_threshold_bytes()),
     }

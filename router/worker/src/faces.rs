@@ -43,7 +43,7 @@ impl FaceRecord {
                 let face = self.link.face();
                 (!ports.sends_for(face, output)).then(|| face.home_worker())
             }
-            Output::Worker(home) => Some(*home),
+            Output::Worker(home) => Some((*home).into()),
         }
     }
 
@@ -96,8 +96,9 @@ pub(super) enum Output {
     Control,
     /// To a port on which this worker has a queue.
     Port(PortOutput),
-    /// To another worker, as packets: that worker has the port of the face, or the state of its link.
-    Worker(usize),
+    /// To the worker with this number, as packets: it has the port of the face, or the state of its link. A `u16`, so
+    /// that a record of a face fills two cache lines.
+    Worker(u16),
 }
 
 impl Output {
@@ -105,11 +106,12 @@ impl Output {
     /// with the port.
     pub(super) fn without_port(face: &Face, worker: usize) -> Option<Output> {
         let home = face.home_worker();
+        let to_home = || Output::Worker(home as u16);
         match face.remote_uri() {
             FaceUri::Internal => Some(Output::Control),
-            uri if uri.is_on_port(Some(&face.local_uri())) => (home != worker).then_some(Output::Worker(home)),
+            uri if uri.is_on_port(Some(&face.local_uri())) => (home != worker).then(to_home),
             // Reliability remembers sent packets until they are acknowledged, so one worker must send all of them.
-            _ if face.link_options().reliability && home != worker => Some(Output::Worker(home)),
+            _ if face.link_options().reliability && home != worker => Some(to_home()),
             _ => Some(Output::Sockets),
         }
     }
@@ -307,7 +309,8 @@ impl LinkTimers {
         self.next_deadline
     }
 
-    /// Runs due timers. Calls `send` with each face that had a due timer, and with the resulting frames.
+    /// Runs due timers. Calls `send` with each face that had a due timer, with the resulting frames, and with whether
+    /// all workers are to update their link service of the face.
     pub(super) fn run_due(
         &mut self,
         now: Timestamp,
@@ -315,7 +318,7 @@ impl LinkTimers {
         pool: &BufferPool,
         dropped: &mut Vec<DroppedInterest>,
         frames: &mut Vec<PacketBuffer>,
-        mut send: impl FnMut(&FaceRecord, &mut Vec<PacketBuffer>),
+        mut send: impl FnMut(&FaceRecord, &mut Vec<PacketBuffer>, bool),
     ) {
         if now < self.next_deadline {
             return;
@@ -324,8 +327,8 @@ impl LinkTimers {
         self.timed.retain(|&id| {
             let Some(record) = records.get(id) else { return false };
             if record.link.next_deadline() <= now {
-                record.link.tick(now, pool, frames, dropped);
-                send(record, frames);
+                let has_changed = record.link.tick(now, pool, frames, dropped);
+                send(record, frames, has_changed);
             }
             let deadline = record.link.next_deadline();
             next_deadline = next_deadline.min(deadline);

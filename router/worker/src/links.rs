@@ -6,9 +6,12 @@ use std::time::Duration;
 use namehop_face::capture::CaptureRecorder;
 use namehop_face::latency::LatencyRecorder;
 use namehop_face::port::PortSet;
+use namehop_face::registry::Face;
 use namehop_face::ring::FrameRing;
+use namehop_face::socket::FaceEvent;
 use namehop_face::wait_watch::WaitWatch;
 use namehop_face::wake::Waker;
+use tracing::debug;
 
 use super::latency::FrameStamps;
 
@@ -77,6 +80,14 @@ impl Links {
     /// iteration might overfill it.
     pub(super) fn is_output_behind(&self) -> bool {
         [&self.rings.to_sockets, &self.rings.to_control].into_iter().any(|ring| ring.len() > ring.capacity() / 2)
+    }
+
+    /// Makes all workers update their link service of a face.
+    #[cold]
+    pub(super) fn announce_change(&self, face: &Arc<Face>) {
+        let (id, remote) = (face.id(), face.remote_uri());
+        debug!(face = %id, %remote, mtu_bytes = face.mtu_bytes(), "the path MTU may have changed");
+        self.ports.announce(FaceEvent::Changed(Arc::clone(face)));
     }
 
     /// Wakes the threads that have frames in their rings, and the control thread also if it has events. Waking a thread

@@ -116,7 +116,12 @@ impl Worker {
         let Faces { records, reassembler, timers, .. } = faces;
         reassembler.expire(now);
         let (dropped, encoded) = (&mut burst.dropped_interests, &mut burst.encoded);
-        timers.run_due(now, records, pool, dropped, encoded, |record, frames| record.send(links, frames, pool));
+        timers.run_due(now, records, pool, dropped, encoded, |record, frames, has_changed| {
+            record.send(links, frames, pool);
+            if has_changed {
+                links.announce_change(record.link.face());
+            }
+        });
         self.pass_on_dropped(now);
     }
 

@@ -28,7 +28,9 @@ mod acks;
 mod budget;
 mod congestion;
 mod fragmenter;
+mod path_mtu;
 mod pit_tokens;
+mod probing;
 mod reassembler;
 mod receive;
 mod reliability;
@@ -45,6 +47,7 @@ use namehop_packet::{BufferPool, FaceId, PacketBuffer, Timestamp};
 use crate::counters::WorkerCounters;
 use crate::registry::{Face, LinkOptions};
 use acks::{PendingAcks, ReceivedSequences};
+use probing::PathProbing;
 use reliability::SendWindow;
 
 pub use acks::{IDLE_ACK_MS, MAX_PENDING_ACKS, REMEMBERED_SEQUENCES};
@@ -95,6 +98,10 @@ pub struct LinkService {
     owes_answer: bool,
     /// This side is to ask the peer the same.
     owes_question: bool,
+    /// Frames larger than this are noted for path MTU discovery; [`u16::MAX`]: none.
+    large_above_bytes: u16,
+    /// `Some` after the first large frame or the first probe of the peer.
+    probing: Option<Box<PathProbing>>,
 }
 
 impl LinkService {
@@ -113,6 +120,7 @@ impl LinkService {
         let options = face.link_options().of_worker(worker == face.home_worker());
         LinkService {
             counters: Arc::clone(face.counters.worker(worker)),
+            large_above_bytes: probing::base_bytes(&face),
             face,
             options,
             next_sequence: first_sequence,
@@ -120,6 +128,7 @@ impl LinkService {
             reliability: options.reliability.then(Reliability::new),
             owes_answer: false,
             owes_question: false,
+            probing: None,
         }
     }
 
@@ -133,13 +142,21 @@ impl LinkService {
         &self.counters
     }
 
+    /// Whether this worker is the face's home worker.
+    fn is_home(&self) -> bool {
+        Arc::ptr_eq(&self.counters, self.face.counters.worker(self.face.home_worker()))
+    }
+
     /// Applies changed options, and asks the peer about PIT tokens if requested. Disabling reliability drops the frames
     /// that wait for an acknowledgement.
     pub fn update(&mut self, options: LinkOptions) {
-        let is_home = Arc::ptr_eq(&self.counters, self.face.counters.worker(self.face.home_worker()));
+        let is_home = self.is_home();
         let options = options.of_worker(is_home);
         self.options = options;
-        self.owes_question |= is_home && self.face.pit_tokens.take_wanted_question();
+        if is_home {
+            self.owes_question |= self.face.pit_tokens.take_wanted_question();
+            self.renew_probing();
+        }
         if !options.reliability {
             self.reliability = None;
         } else if self.reliability.is_none() {
@@ -147,20 +164,22 @@ impl LinkService {
         }
     }
 
-    /// Performs the due actions: answers whether this side knows PIT tokens, asks the peer, retransmits lost frames,
-    /// and sends acknowledgements that no frame has carried. Frames to send are added to `frames`, abandoned Interests
-    /// to `dropped_interests`.
+    /// Performs the due actions: answers whether this side knows PIT tokens, asks the peer, probes the path and answers
+    /// probes, retransmits lost frames, and sends acknowledgements that no frame has carried. Frames to send are added
+    /// to `frames`, abandoned Interests to `dropped_interests`. Returns whether the face has changed: then every worker
+    /// is to [update](LinkService::update) its link service.
     pub fn tick(
         &mut self,
         now: Timestamp,
         pool: &BufferPool,
         frames: &mut Vec<PacketBuffer>,
         dropped_interests: &mut Vec<DroppedInterest>,
-    ) {
+    ) -> bool {
         self.ask_and_answer(pool, frames);
+        let has_changed = self.probe_path(now, pool, frames);
         let counters = &self.counters;
         let Some(reliability) = self.reliability.as_deref_mut() else {
-            return;
+            return has_changed;
         };
         let id = self.face.id();
         let window = &mut reliability.window;
@@ -168,6 +187,7 @@ impl LinkService {
         if reliability.acks.deadline() <= now {
             self.send_idle_acks(now, pool, frames);
         }
+        has_changed
     }
 
     /// Returns when [`LinkService::tick`] is to be called next; [`Timestamp::NEVER`] if nothing waits. Every call of
@@ -176,9 +196,10 @@ impl LinkService {
         if self.owes_answer || self.owes_question {
             return Timestamp::default();
         }
+        let probing = self.probing.as_deref().map_or(Timestamp::NEVER, PathProbing::deadline);
         match &self.reliability {
-            None => Timestamp::NEVER,
-            Some(reliability) => reliability.window.next_deadline().min(reliability.acks.deadline()),
+            None => probing,
+            Some(reliability) => reliability.window.next_deadline().min(reliability.acks.deadline()).min(probing),
         }
     }
 

@@ -24,7 +24,7 @@ impl LinkService {
     #[cold]
     pub(super) fn receive_knows_tokens(&mut self, field: KnowsPitTokens) {
         if self.face.pit_tokens.has_one_peer() {
-            self.face.pit_tokens.note_known();
+            self.note_namehop();
             match field {
                 KnowsPitTokens::Asks => self.owes_answer = true,
                 KnowsPitTokens::Tells => self.face.pit_tokens.note_answered(),
@@ -45,15 +45,15 @@ impl LinkService {
     ) {
         fields.pit_token = PitToken::empty();
         if self.face.persistency() != FacePersistency::OnDemand && self.face.pit_tokens.take_question(now) {
-            self.send_knows_tokens(KnowsPitTokens::Asks, pool, frames);
+            self.send_field(&KnowsPitTokens::Asks.frame(), pool, frames);
         }
     }
 
-    /// Sends a KnowsPitTokens in a frame of its own. Does nothing if there is no buffer: the field is not essential and
-    /// is sent again later.
-    fn send_knows_tokens(&mut self, field: KnowsPitTokens, pool: &BufferPool, frames: &mut Vec<PacketBuffer>) {
-        let Some(frame) = pool.copy_of(&field.frame()) else { return };
-        self.counters.sent.count_frame(KnowsPitTokens::FRAME_LEN);
+    /// Sends a frame with a field specific to Namehop. Does nothing if there is no buffer: such a field is not
+    /// essential and is sent again later.
+    pub(super) fn send_field(&self, frame: &[u8], pool: &BufferPool, frames: &mut Vec<PacketBuffer>) {
+        let Some(frame) = pool.copy_of(frame) else { return };
+        self.counters.sent.count_frame(frame.bytes().len());
         frames.push(frame);
     }
 
@@ -61,10 +61,10 @@ impl LinkService {
     pub(super) fn ask_and_answer(&mut self, pool: &BufferPool, frames: &mut Vec<PacketBuffer>) {
         if std::mem::take(&mut self.owes_answer) {
             self.face.pit_tokens.count_answer();
-            self.send_knows_tokens(KnowsPitTokens::Tells, pool, frames);
+            self.send_field(&KnowsPitTokens::Tells.frame(), pool, frames);
         }
         if std::mem::take(&mut self.owes_question) {
-            self.send_knows_tokens(KnowsPitTokens::Asks, pool, frames);
+            self.send_field(&KnowsPitTokens::Asks.frame(), pool, frames);
         }
     }
 }

@@ -146,6 +146,9 @@ impl LinkService {
         if let Some(field) = packet.knows_pit_tokens {
             self.receive_knows_tokens(field);
         }
+        if let Some(field) = packet.path_mtu_probe {
+            self.receive_path_probe(now, field);
+        }
         let Some(payload) = packet.fragment else {
             return Ok(());
         };

@@ -48,6 +48,9 @@ impl LinkService {
         }
         let packet_bytes = packet.buffer.bytes().len();
         let header_bytes = token_header_len(&packet.fields.pit_token, packet_bytes);
+        if header_bytes + packet_bytes > self.large_above_bytes.into() && !self.face.path_mtu.has_large() {
+            self.note_large_frame();
+        }
         if self.is_usual(&packet)
             && header_bytes + packet_bytes <= self.frame_limit_bytes()
             && let Some(room) = packet.buffer.prepend(header_bytes)

@@ -105,6 +105,11 @@ impl PortSet {
         self.worker = worker;
     }
 
+    /// Sends an event about a face to the rest of the router. This fails only when the router is shutting down.
+    pub fn announce(&self, event: FaceEvent) {
+        let _ = self.events.send(event);
+    }
+
     /// Whether there is no port to poll.
     pub fn is_empty(&self) -> bool {
         self.ports.is_empty()

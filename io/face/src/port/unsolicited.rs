@@ -133,7 +133,7 @@ impl PortSet {
             }
         }
         // This fails only when the router is shutting down.
-        let _ = self.events.send(FaceEvent::Created(face));
+        self.announce(FaceEvent::Created(face));
         Ok(number)
     }
 
@@ -147,7 +147,7 @@ impl PortSet {
         face.set_up(false);
         self.table.remove(face.id());
         tracing::debug!(face = %face.id(), remote = %face.remote_uri(), "face closed");
-        let _ = self.events.send(FaceEvent::Destroyed(Arc::clone(face)));
+        self.announce(FaceEvent::Destroyed(Arc::clone(face)));
     }
 }
 

@@ -9,6 +9,7 @@ use namehop_wire::MAX_PACKET_SIZE;
 
 use super::link_options::LinkOptions;
 use super::params::{FaceFlags, FaceParams, FacePersistency, FaceUpdate, MIN_MTU_BYTES, RejectedProperties};
+use super::path_mtu::PathMtu;
 use super::pit_tokens::{PitTokenMode, PitTokens};
 use crate::counters::{FaceCounters, LinkDropTotals};
 use crate::uri::FaceUri;
@@ -36,7 +37,10 @@ pub struct Face {
     idle_timeout: Option<Duration>,
     flags: AtomicU64,
     link_mtu_bytes: AtomicU32,
+    /// As management has set it; [`u32::MAX`] if it has set none.
     mtu_override_bytes: AtomicU32,
+    /// The MTU that probes have found.
+    pub(crate) path_mtu: PathMtu,
     base_congestion_marking_interval_ns: AtomicU64,
     default_congestion_threshold_bytes: AtomicU64,
     /// Milliseconds after `created`.
@@ -71,6 +75,7 @@ impl Face {
             pit_tokens: PitTokens::new(params.link_type, PitTokenMode::of(flags).unwrap_or_default()),
             link_mtu_bytes: AtomicU32::new(clamp_mtu(params.link_mtu_bytes)),
             mtu_override_bytes: AtomicU32::new(u32::MAX),
+            path_mtu: PathMtu::default(),
             base_congestion_marking_interval_ns: AtomicU64::new(params.base_congestion_marking_interval_ns),
             default_congestion_threshold_bytes: AtomicU64::new(params.default_congestion_threshold_bytes),
             expires_at_ms: AtomicU64::new(NO_EXPIRATION),
@@ -108,9 +113,10 @@ impl Face {
         Arc::clone(&self.local_uri.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Sets the address of this end.
+    /// Sets the address of this end. Its path to the peer may have another MTU.
     pub fn set_local_uri(&self, uri: FaceUri) {
         *self.local_uri.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(uri);
+        self.path_mtu.forget();
     }
 
     /// Returns whether the peer is on this host.
@@ -181,6 +187,7 @@ impl Face {
         let was_up = self.is_up.swap(is_up, Ordering::Relaxed);
         if was_up != is_up {
             self.pit_tokens.forget_peer();
+            self.path_mtu.forget();
         }
         was_up
     }
@@ -201,16 +208,33 @@ impl Face {
         self.pit_tokens.answers()
     }
 
-    /// Returns the largest frame to send, in bytes: the MTU of the link, or less if management has set less.
+    /// Returns the largest frame to send, in bytes: the MTU of the link, or less if management has set less or if the
+    /// path is known to carry less.
     pub fn mtu_bytes(&self) -> usize {
+        self.max_mtu_bytes().min(self.path_mtu.bytes() as usize)
+    }
+
+    /// Returns the largest frame that link and management allow, in bytes, whatever is known about the path.
+    pub fn max_mtu_bytes(&self) -> usize {
         let link = self.link_mtu_bytes.load(Ordering::Relaxed);
         link.min(self.mtu_override_bytes.load(Ordering::Relaxed)) as usize
     }
 
-    /// Sets the MTU of the link; returns whether it has changed.
+    /// Returns the MTU in bytes that management has set; `None` if it has set none.
+    pub fn requested_mtu_bytes(&self) -> Option<u64> {
+        let bytes = self.mtu_override_bytes.load(Ordering::Relaxed);
+        (bytes != u32::MAX).then_some(bytes.into())
+    }
+
+    /// Sets the MTU of the link; returns whether it has changed. A change clears what is known about the path, which
+    /// may be another one.
     pub fn set_link_mtu_bytes(&self, mtu_bytes: usize) -> bool {
         let mtu = clamp_mtu(mtu_bytes);
-        self.link_mtu_bytes.swap(mtu, Ordering::Relaxed) != mtu
+        let has_changed = self.link_mtu_bytes.swap(mtu, Ordering::Relaxed) != mtu;
+        if has_changed {
+            self.path_mtu.forget();
+        }
+        has_changed
     }
 
     /// Returns the time that the queue must be above the threshold before packets are marked, in nanoseconds.

@@ -50,6 +50,8 @@ const KNOWN: u8 = 2;
 const ON: u8 = 4;
 const OFF: u8 = 8;
 const SEVERAL_PEERS: u8 = 16;
+/// The peer has shown that it is a Namehop.
+const NAMEHOP: u8 = 32;
 
 /// Number of first questions, which are [`SHORT_PAUSE_NS`] apart; the later ones are [`LONG_PAUSE_NS`] apart.
 const FREQUENT_QUESTIONS: u32 = 10;
@@ -108,6 +110,19 @@ impl PitTokens {
         self.change(|state| state | KNOWN);
     }
 
+    /// Notes that the peer has sent a field specific to Namehop. Returns false if it had done so before.
+    #[cold]
+    pub(crate) fn note_namehop(&self) -> bool {
+        let was_known = self.is_namehop();
+        self.change(|state| state | KNOWN | NAMEHOP);
+        !was_known
+    }
+
+    /// Whether the peer has shown that it is a Namehop.
+    pub(crate) fn is_namehop(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & NAMEHOP != 0
+    }
+
     /// Counts an answer to a question of the peer.
     pub(crate) fn count_answer(&self) {
         self.answers.fetch_add(1, Ordering::Relaxed);
@@ -124,7 +139,7 @@ impl PitTokens {
 
     /// Clears what the peer has shown, because the next peer on the link may be another program.
     pub(super) fn forget_peer(&self) {
-        self.change(|state| state & !KNOWN);
+        self.change(|state| state & !(KNOWN | NAMEHOP));
         self.questions.store(0, Ordering::Relaxed);
         self.next_question_ns.store(0, Ordering::Relaxed);
     }
@@ -132,8 +147,18 @@ impl PitTokens {
     /// Whether to ask the peer now whether it knows tokens: once a second for the first ten questions, then once a
     /// minute. If several workers call this at the same time, only one gets `true`.
     pub(crate) fn take_question(&self, now: Timestamp) -> bool {
+        self.take_question_unless(KNOWN | ON | OFF | SEVERAL_PEERS, now)
+    }
+
+    /// The same for the question whether the peer is a Namehop, in every mode. A peer that has sent a token need not be
+    /// one.
+    pub(crate) fn take_namehop_question(&self, now: Timestamp) -> bool {
+        self.take_question_unless(NAMEHOP | SEVERAL_PEERS, now)
+    }
+
+    fn take_question_unless(&self, state: u8, now: Timestamp) -> bool {
         let next_ns = self.next_question_ns.load(Ordering::Relaxed);
-        if self.state.load(Ordering::Relaxed) & (KNOWN | ON | OFF | SEVERAL_PEERS) != 0 || now.0 < next_ns {
+        if self.state.load(Ordering::Relaxed) & state != 0 || now.0 < next_ns {
             return false;
         }
         let number = self.questions.load(Ordering::Relaxed) + 1;
@@ -245,6 +270,10 @@ mod tests {
         assert_eq!(asked(&tokens, 200_000, 202_000), [200_000, 201_000], "a new peer must be asked again");
         tokens.note_known();
         assert!(asked(&tokens, 203_000, 300_000).is_empty());
+        let next = Timestamp(0).plus_ms(300_000);
+        assert!(tokens.take_namehop_question(next), "a peer that has sent a token need not be a Namehop");
+        assert!(tokens.note_namehop() && !tokens.note_namehop());
+        assert!(!tokens.take_namehop_question(next.plus_ms(300_000)));
         for (link_type, mode) in [
             (LinkType::PointToPoint, PitTokenMode::On),
             (LinkType::PointToPoint, PitTokenMode::Off),

@@ -279,6 +279,33 @@ fn the_mtu_is_the_smaller_of_link_and_override() {
 }
 
 #[test]
+fn the_path_limits_the_mtu_until_it_changes() {
+    let table = FaceTable::new();
+    let face = table
+        .insert(FaceParams { is_datagram: true, link_mtu_bytes: 1472, ..params("udp4://192.0.2.1:1") })
+        .expect("face");
+    let changes: [(&str, &dyn Fn()); 3] = [
+        ("link", &|| assert!(face.set_link_mtu_bytes(1400))),
+        ("state", &|| assert!(face.set_up(false))),
+        ("local address", &|| face.set_local_uri(FaceUri::Null)),
+    ];
+    for (what, change) in changes {
+        let path = face.path_mtu.path();
+        assert!(face.path_mtu.set(path, 1252));
+        assert_eq!((face.mtu_bytes(), face.link_options().mtu_bytes), (1252, 1252));
+        change();
+        assert_eq!(face.mtu_bytes(), 1400, "{what}");
+        assert!(!face.path_mtu.set(path, 1252), "{what}");
+    }
+    assert_eq!(face.requested_mtu_bytes(), None);
+    face.update(&FaceUpdate { mtu_bytes: Some(1300), ..FaceUpdate::default() }).expect("override");
+    assert_eq!((face.max_mtu_bytes(), face.requested_mtu_bytes()), (1300, Some(1300)));
+    // The largest number ends the override.
+    face.update(&FaceUpdate { mtu_bytes: Some(u64::MAX), ..FaceUpdate::default() }).expect("override");
+    assert_eq!((face.max_mtu_bytes(), face.requested_mtu_bytes()), (1400, None));
+}
+
+#[test]
 fn expiration_counts_down_and_state_toggles() {
     let table = FaceTable::new();
     let face = table.insert(params("fd://1")).expect("face");

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use namehop_wire::lp::KnowsPitTokens;
+use namehop_wire::lp::{KnowsPitTokens, PathMtuProbe};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
@@ -18,6 +18,13 @@ use crate::silence::{LOOKS, Verdict};
 pub(super) const QUESTION: [u8; KnowsPitTokens::FRAME_LEN] = KnowsPitTokens::Asks.frame();
 /// A peer's answer to [`QUESTION`].
 pub(super) const ANSWER: [u8; KnowsPitTokens::FRAME_LEN] = KnowsPitTokens::Tells.frame();
+
+/// Returns true if the frame answers a question or a probe. An answer needs no answer: otherwise two routers would ask
+/// each other forever.
+pub(super) fn is_answer(frame: &[u8]) -> bool {
+    frame == ANSWER || PathMtuProbe::is_answer(frame)
+}
+
 /// Schedules checks of all peers. No check is scheduled while nothing is sent, so an idle router is not woken.
 #[derive(Debug, Default)]
 pub(super) struct Looks {

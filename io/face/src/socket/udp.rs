@@ -29,7 +29,7 @@ use super::outlet::{Outlet, Outlets};
 use super::permits::{Activity, PermitRequest};
 use super::reachability::{self, Reachability};
 use super::shared::{Link, OpenError, ServiceState, SocketFace, note_queue};
-use super::silence::ANSWER;
+use super::silence::{self, ANSWER};
 use super::standing::Standing;
 use crate::counters::LinkDrop;
 use crate::peers::{PeerTable, endpoint_number};
@@ -131,8 +131,7 @@ impl DatagramLink {
     pub(super) fn queue(&self, buffer: PacketBuffer) -> Result<(), LinkDrop> {
         let peer = self.peer().ok_or(LinkDrop::LinkDown)?;
         peer.activity.note_use();
-        // An answer needs no answer; otherwise two routers would probe each other forever.
-        if buffer.bytes() != ANSWER {
+        if !silence::is_answer(buffer.bytes()) {
             peer.silence.note_sent();
         }
         self.channel.borrow().outlets.push(peer, buffer)

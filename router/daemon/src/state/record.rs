@@ -66,7 +66,7 @@ pub struct FaceRecord {
     pub persistency: u64,
     /// Flags of the management protocol.
     pub flags: u64,
-    /// MTU in bytes.
+    /// MTU in bytes, if one was set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u64>,
     /// Base congestion marking interval, in nanoseconds.

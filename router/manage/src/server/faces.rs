@@ -110,7 +110,8 @@ fn undoing(face: &Face, update: &FaceUpdate) -> FaceUpdate {
         default_congestion_threshold_bytes: update
             .default_congestion_threshold_bytes
             .map(|_| face.default_congestion_threshold_bytes()),
-        mtu_bytes: update.mtu_bytes.map(|_| face.mtu_bytes() as u64),
+        // The largest number means that no MTU was set.
+        mtu_bytes: update.mtu_bytes.map(|_| face.requested_mtu_bytes().unwrap_or(u64::MAX)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the link service, and the bench that they share.
 
 mod fragmentation;
+mod path_mtu;
 mod pit_tokens;
 mod properties;
 mod receive;
