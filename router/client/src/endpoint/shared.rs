@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use namehop_wire::lp::{KnowsPitTokens, LpPacket, NackReason, PitToken};
+use namehop_wire::lp::{KnowsPitTokens, LpPacket, NackReason, PathMtuProbe, PitToken};
 use namehop_wire::security::{Signer, next_signature_time_ms, unix_time_ms};
 use namehop_wire::tlv::{self, Writer, types};
 use namehop_wire::{DataHeader, DecodeError, Interest, MAX_PACKET_SIZE, Name, NameRef};
@@ -193,6 +193,11 @@ impl Shared {
         let packet = LpPacket::decode(frame)?;
         if packet.knows_pit_tokens == Some(KnowsPitTokens::Asks) {
             self.report_token_support();
+        }
+        if let Some(PathMtuProbe::Probe(number)) = packet.path_mtu_probe {
+            self.outgoing.push(|writer| {
+                writer.raw(&PathMtuProbe::answer(number));
+            });
         }
         let Some(payload) = packet.fragment else { return Ok(()) };
         let head = Head {

@@ -3,7 +3,7 @@
 use std::sync::Mutex as StdMutex;
 
 use namehop_wire::builder::DataBuilder;
-use namehop_wire::lp::KnowsPitTokens;
+use namehop_wire::lp::{KnowsPitTokens, PathMtuProbe};
 use namehop_wire::security::{DigestSigner, HmacSigner, HmacVerifier, verify_interest};
 use namehop_wire::tlv::Writer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -63,6 +63,21 @@ async fn the_longest_prefix_answers_and_withdrawal_ends_it() {
     let error = content(&consumer, interest("/A/3")).await.unwrap_err();
     assert_eq!(error, ExpressError::Nack(NackReason::NO_ROUTE));
     assert_eq!((producer.counters().in_interests, producer.counters().out_data), (3, 3));
+}
+
+#[tokio::test]
+async fn fields_specific_to_namehop_are_answered() {
+    let (_endpoint, mut far) = pair();
+    let mut probe = vec![0; 1400];
+    PathMtuProbe::write_probe(7, &mut probe);
+    let answered: [(&[u8], &[u8]); 2] =
+        [(&KnowsPitTokens::Asks.frame(), &KnowsPitTokens::Tells.frame()), (&probe, &PathMtuProbe::answer(7))];
+    for (frame, expected) in answered {
+        far.write_all(frame).await.unwrap();
+        let mut answer = vec![0; expected.len()];
+        far.read_exact(&mut answer).await.unwrap();
+        assert_eq!(answer, expected);
+    }
 }
 
 #[tokio::test]

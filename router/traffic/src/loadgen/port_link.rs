@@ -14,7 +14,7 @@ use namehop_face::link_service::Reassembler;
 use namehop_face::port::face_params;
 use namehop_face::{Face, FaceFlags, FaceTable, LinkDrop, LinkService};
 use namehop_packet::{BufferPool, IncomingBurst, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp};
-use namehop_wire::lp::{KnowsPitTokens, LpHeader, LpPacket, encode_header, header_len};
+use namehop_wire::lp::{KnowsPitTokens, LpHeader, LpPacket, PathMtuProbe, encode_header, header_len};
 use namehop_wire::tlv::{read_var_number, types};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -170,10 +170,11 @@ impl PortLink {
         }
     }
 
-    /// Tells the router that this side returns PIT tokens, so that the router looks up pending Interests by token.
+    /// Answers a field specific to Namehop: tells the router that this side returns PIT tokens, so that the router looks
+    /// up pending Interests by token, or that a probe of the path MTU has arrived.
     #[cold]
-    fn report_token_support(&mut self) {
-        match self.pool.copy_of(&KnowsPitTokens::Tells.frame()) {
+    fn answer(&mut self, frame: &[u8]) {
+        match self.pool.copy_of(frame) {
             Some(frame) => self.enqueue(frame),
             None => self.lose(LinkDrop::NoBuffer),
         }
@@ -273,8 +274,11 @@ impl Link for PortLink {
         for mut frame in received.drain(..) {
             match self.unwrap(&mut frame) {
                 Ok(()) if is_numbered(frame.bytes()) => self.receive_numbered(frame, each),
-                Ok(()) if frame.bytes() == KnowsPitTokens::Asks.frame() => self.report_token_support(),
-                Ok(()) => each(frame.bytes()),
+                Ok(()) if frame.bytes() == KnowsPitTokens::Asks.frame() => self.answer(&KnowsPitTokens::Tells.frame()),
+                Ok(()) => match PathMtuProbe::probe_number(frame.bytes()) {
+                    Some(number) => self.answer(&PathMtuProbe::answer(number)),
+                    None => each(frame.bytes()),
+                },
                 Err(reason) => self.lose_received(reason),
             }
         }
