@@ -5,13 +5,17 @@
 
 import os
 import signal
+import socket
+import subprocess
+import sys
 import time
 from contextlib import ExitStack, contextmanager
 
 import pytest
 from applications import serving
-from conftest import wait_until
+from conftest import ROOT, wait_until
 from next_hops import KNOWN_S, holds_with_a_second_next_hop, holds_without_another, is_up, ping
+from packets import elements, tlv
 from port_links import Link, ip, is_connected, needs_root, ports, start
 from test_dead_paths import FAR, NEAR, Path
 from test_internet_ports import NETWORKS, RoutedLink, bare, port
@@ -334,3 +338,93 @@ def test_faces_that_are_made_while_the_link_is_cut_are_down(make_router, cut_lin
         cut_link.set("down", ends=[1])
         wait_until(lambda: works() == set(), seconds=2, what="they are down again")
         near.stop()
+
+
+# Peers that run another forwarder (other_forwarder.py).
+
+
+@contextmanager
+def other_forwarder(kind, prefix, address, folder):
+    """Runs a peer at UDP port 6363 of an address. Yields the process and a function that returns the names it was asked for."""
+    log = folder / f"{kind}.log"
+    program = [*prefix, sys.executable, str(ROOT / "tests/system/other_forwarder.py"), kind, address, "6363"]
+    with open(log, "w") as output, subprocess.Popen(program, stdout=output) as peer:
+        try:
+            wait_until(lambda: "ready" in log.read_text(), what="the peer")
+            yield peer, lambda: log.read_text().splitlines()[1:]
+        finally:
+            peer.kill()
+
+
+def was_probed(names):
+    return any("namehop-probe" in name for name in names())
+
+
+def learn_about(near, face, names):
+    """Lets a peer fall silent once while its path works, so that the router asks it."""
+    wait_until(lambda: is_up(near, face), what="the face is up")
+    near.namehop("route", "add", "/quiet", face)
+    near.namehop("route", "add", "/x", face)
+    assert ping(near)["received"] == 20
+    assert not was_probed(names), "a peer that answers is not asked"
+    wait_until(lambda: near.namehop("ping", "/quiet", "--count", "1", "--timeout", "3s", check=False) and was_probed(names), what="the probe")
+    assert is_up(near, face) and ping(near)["received"] == 20
+    near.namehop("route", "remove", "/x", face)
+    drops = near.json("status")["drops"].get("engine", {})
+    assert not {"unmatched-nack", "nack-not-point-to-point"} & set(drops), drops
+
+
+def stays_up(near, face, cut, mend):
+    """A peer that answers nothing but Interests that it can serve may be silent for any time."""
+    near.namehop("route", "add", "/x", face)
+    cut()
+    assert ping(near)["received"] == 0
+    time.sleep(BLOCKED_S + 2)
+    assert is_up(near, face)
+    mend()
+    wait_until(lambda: ping(near, 5)["received"] == 5, what="the peer answers again")
+
+
+@pytest.mark.parametrize("kind", ["nfd", "ndnd"])
+def test_a_path_to_another_forwarder_that_drops_everything(far_away, tmp_path, kind):
+    path, near, _, good = far_away
+    with other_forwarder(kind, ["ip", "netns", "exec", path.far], FAR, tmp_path) as (_, names):
+        face = near.json("face", "create", f"udp4://{FAR}:6363", "--persistency", "permanent")["face_id"]
+        learn_about(near, face, names)
+        if kind == "nfd":
+            second = near.json("face", "create", good.tcp_uri)["face_id"]
+            holds(near, face, second, path.cut, path.mend, BLOCKED_S)
+        else:
+            stays_up(near, face, path.cut, path.mend)
+
+
+@pytest.mark.parametrize("kind", ["nfd", pytest.param("ndnd", marks=LONG)])
+def test_another_forwarder_beyond_a_port_that_is_stopped(make_router, tmp_path, kind):
+    with Link(f"elo{os.getpid()}") as link:
+        port = '[[port]]\nuri = "dev://veth0"\naddresses = ["192.0.2.1/24"]\n'
+        near = start(make_router, link, 0, f"{port}[faces]\nblocked_timeout_s = {BLOCKED_S}\n")
+        ip("-n", link.namespaces[1], "address", "add", "192.0.2.2/24", "dev", link.devices[1])
+        with second_router(make_router, link.inside(0)) as good, other_forwarder(kind, link.inside(1), "192.0.2.2", tmp_path) as (peer, names):
+            create = ["face", "create", "udp4://192.0.2.2:6363", "--local", link.local(0), "--persistency", "permanent"]
+            face = near.json(*create)["face_id"]
+            learn_about(near, face, names)
+            stop, go_on = (lambda number=number: peer.send_signal(number) for number in (signal.SIGSTOP, signal.SIGCONT))
+            if kind == "nfd":
+                second = near.json("face", "create", good.tcp_uri)["face_id"]
+                holds(near, face, second, stop, go_on, BLOCKED_S)
+            else:
+                stays_up(near, face, stop, go_on)
+
+
+def test_a_router_answers_the_interest_of_another_one(router):
+    name = tlv(7, tlv(8, b"localhop") + tlv(32, b"namehop-probe") + tlv(8, os.urandom(8)))
+    probe = tlv(5, name + tlv(0x0A, os.urandom(4)) + tlv(0x0C, (500).to_bytes(2, "big")) + tlv(0x22, b"\1"))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        peer.settimeout(20)
+        for _ in range(3):
+            began = time.monotonic()
+            peer.sendto(probe, ("127.0.0.1", router.udp))
+            fields = elements(elements(peer.recv(65536))[100])
+            assert fields[800] == tlv(801, bytes([150])), "Nack with reason NoRoute"
+            assert name in fields[80] and time.monotonic() - began < 0.5
+            probe = probe[:-11] + os.urandom(4) + probe[-7:]

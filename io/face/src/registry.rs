@@ -10,6 +10,7 @@ mod link_options;
 mod params;
 mod path_mtu;
 mod pit_tokens;
+mod probe_interests;
 #[cfg(test)]
 mod tests;
 

@@ -1,9 +1,9 @@
 //! Detects peers that have fallen silent: a path that drops packets reports no error, so only missing answers show it.
 //!
 //! A producer need not answer an Interest, so silence alone proves nothing. But a Namehop answers the question whether
-//! it knows PIT tokens. A peer that was sent something and sends nothing is asked this question. If it has answered
-//! such questions before, and sends nothing for `blocked_timeout_ms`, its face goes down. Peers that run another
-//! forwarder ignore the question and stay up.
+//! it knows PIT tokens, and NFD answers an Interest without a route (`registry::probe_interests`). A peer that was sent
+//! something and sends nothing is asked in both ways; a known Namehop only in the first. If the peer has answered
+//! before, and sends nothing for `blocked_timeout_ms`, its face goes down. Peers that answer neither stay up.
 
 use std::cell::Cell;
 use std::time::Duration;

@@ -38,7 +38,7 @@ const RAISE_PAUSE_MS: u64 = 600_000;
 /// section 5), and hardly any path of IPv4 carries less.
 pub(super) const BASE_PACKET_BYTES: usize = 1280;
 /// Sizes in bytes of IP packets that a search tries, smallest first; the largest allowed frame comes last. Most paths
-/// have one of few MTUs: those of Ethernet, jumbo frames and usual tunnels. In increasing order only the last probe is
+/// have one of few MTUs, from Ethernet, jumbo frames or usual tunnels. In increasing order only the last probe is
 /// lost, and lost probes take most of the time of a search.
 const CANDIDATE_PACKET_BYTES: [u16; 13] =
     [1300, 1350, 1400, 1420, 1440, 1450, 1460, 1480, 1492, 1500, 2000, 4000, 8000];
@@ -67,7 +67,7 @@ pub(super) struct PathMtuSearch {
     raise_at: Timestamp,
     /// The peer has answered a probe.
     has_answers: bool,
-    /// Makes numbers of probes that nobody can predict.
+    /// Makes numbers of probes that cannot be predicted.
     numbers: RandomState,
     /// Number of probed sizes.
     probed: u64,

@@ -49,8 +49,8 @@ impl LinkService {
         }
     }
 
-    /// Sends a frame with a field specific to Namehop. Does nothing if there is no buffer: such a field is not
-    /// essential and is sent again later.
+    /// Sends a frame of the link service's own. Does nothing if there is no buffer: such a frame is not essential and
+    /// is sent again later.
     pub(super) fn send_field(&self, frame: &[u8], pool: &BufferPool, frames: &mut Vec<PacketBuffer>) {
         let Some(frame) = pool.copy_of(frame) else { return };
         self.counters.sent.count_frame(frame.bytes().len());
@@ -65,6 +65,19 @@ impl LinkService {
         }
         if std::mem::take(&mut self.owes_question) {
             self.send_field(&KnowsPitTokens::Asks.frame(), pool, frames);
+            if let Some(interest) = self.face.next_probe_interest() {
+                self.send_field(&interest, pool, frames);
+            }
         }
+    }
+
+    /// Returns whether a Nack of this Interest answers a question to the peer, and notes the answer.
+    #[cold]
+    pub(super) fn note_nacked_probe(&self, interest: &[u8]) -> bool {
+        let is_answer = self.face.probe_interests.take_answer(interest);
+        if is_answer {
+            self.face.pit_tokens.note_answered();
+        }
+        is_answer
     }
 }

@@ -200,6 +200,7 @@ impl LinkService {
         let element = read_single_element(buffer.bytes()).map_err(|_| LinkDrop::NotInterestOrData)?;
         let kind = match (element.typ, header.fields.nack) {
             (types::INTEREST, None) => PacketKind::Interest,
+            (types::INTEREST, Some(_)) if self.note_nacked_probe(buffer.bytes()) => return Ok(()),
             (types::INTEREST, Some(_)) => PacketKind::Nack,
             (types::DATA, None) => PacketKind::Data,
             (types::DATA, Some(_)) => return Err(LinkDrop::NackOnData),

@@ -11,6 +11,7 @@ use super::link_options::LinkOptions;
 use super::params::{FaceFlags, FaceParams, FacePersistency, FaceUpdate, MIN_MTU_BYTES, RejectedProperties};
 use super::path_mtu::PathMtu;
 use super::pit_tokens::{PitTokenMode, PitTokens};
+use super::probe_interests::{INTEREST_LEN, ProbeInterests};
 use crate::counters::{FaceCounters, LinkDropTotals};
 use crate::uri::FaceUri;
 
@@ -49,6 +50,8 @@ pub struct Face {
     next_hop: AtomicU64,
     /// Whether Interests carry this router's PIT token.
     pub(crate) pit_tokens: PitTokens,
+    /// Interests that ask whether the peer can be reached.
+    pub(crate) probe_interests: ProbeInterests,
     /// Bytes queued for sending on the link, updated by the thread that serves the link.
     pub send_queue_bytes: AtomicUsize,
     /// Counters.
@@ -73,6 +76,7 @@ impl Face {
             idle_timeout: params.idle_timeout,
             flags: AtomicU64::new(flags.0),
             pit_tokens: PitTokens::new(params.link_type, PitTokenMode::of(flags).unwrap_or_default()),
+            probe_interests: ProbeInterests::default(),
             link_mtu_bytes: AtomicU32::new(clamp_mtu(params.link_mtu_bytes)),
             mtu_override_bytes: AtomicU32::new(u32::MAX),
             path_mtu: PathMtu::default(),
@@ -192,13 +196,18 @@ impl Face {
         was_up
     }
 
-    /// Requests that the peer is asked whether it knows PIT tokens; this happens when the link options are next
-    /// applied.
+    /// Requests that the peer is asked whether it can be reached; this happens when the link options are next applied.
     pub fn want_question(&self) {
         self.pit_tokens.want_question();
     }
 
-    /// Returns and clears whether the peer has answered such a question.
+    /// Returns the Interest that asks the peer besides the question whether it knows PIT tokens; `None` for a Namehop,
+    /// which answers that question.
+    pub(crate) fn next_probe_interest(&self) -> Option<[u8; INTEREST_LEN]> {
+        (!self.pit_tokens.is_namehop()).then(|| self.probe_interests.next())
+    }
+
+    /// Returns and clears whether the peer has answered such a question or Interest.
     pub fn take_answered(&self) -> bool {
         self.pit_tokens.take_answered()
     }
@@ -214,7 +223,7 @@ impl Face {
         self.max_mtu_bytes().min(self.path_mtu.bytes() as usize)
     }
 
-    /// Returns the largest frame that link and management allow, in bytes, whatever is known about the path.
+    /// Returns the largest frame that link and management allow, in bytes, not limited by what is known about the path.
     pub fn max_mtu_bytes(&self) -> usize {
         let link = self.link_mtu_bytes.load(Ordering::Relaxed);
         link.min(self.mtu_override_bytes.load(Ordering::Relaxed)) as usize

@@ -5,10 +5,9 @@
 //! answers probes can also fall silent (`silence`). The face of a peer in one of these states is down, so that
 //! Interests take other next hops.
 //!
-//! The peer is asked every [`PROBE_INTERVAL`] whether it knows PIT tokens; so no Interest is lost to find out whether
+//! The peer is asked every [`PROBE_INTERVAL`] (`silence::ask`); so no Interest of a consumer is lost to find out whether
 //! it can be reached again. The face comes up when a packet of the peer arrives. After a refusal it also comes up if
-//! nothing was refused for [`DOWN`], because a peer that is not a Namehop does not answer. Unsolicited peers are not
-//! probed.
+//! nothing was refused for [`DOWN`], because some peers do not answer. Unsolicited peers are not probed.
 
 use std::cell::Cell;
 use std::future::pending;
@@ -29,9 +28,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::datagram_io::to_std;
 use super::inlet::Inlet;
-use super::keep_alive;
 use super::shared::{Link, ServiceState, SocketFace};
-use super::silence::QUESTION;
+use super::silence;
 use super::udp::{Channel, Peer};
 use crate::registry::FacePersistency;
 use crate::silence::PROBE_INTERVAL;
@@ -147,6 +145,7 @@ pub(super) fn note_unreachable(shared: &Rc<ServiceState>, peer: &Rc<Peer>, error
     }
     // The next program at this address may be another one, which does not answer.
     peer.silence.forget_answers();
+    peer.face.take_answered();
     take_down(shared, peer, Down::Refused { until: now + DOWN }, &error);
 }
 
@@ -174,7 +173,7 @@ async fn probe(shared: Rc<ServiceState>, peer: Rc<Peer>) {
             return take_up(&shared, &peer);
         }
         if peer.face.persistency() != FacePersistency::OnDemand {
-            keep_alive::send(&shared, &entry, &QUESTION);
+            silence::ask(&shared, &entry);
         }
     }
 }

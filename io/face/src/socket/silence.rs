@@ -15,9 +15,9 @@ use crate::silence::{LOOKS, Verdict};
 
 /// Asks whether the peer knows PIT tokens. For most forwarders it is an IDLE packet of NDNLPv2. A Namehop answers it
 /// with [`ANSWER`].
-pub(super) const QUESTION: [u8; KnowsPitTokens::FRAME_LEN] = KnowsPitTokens::Asks.frame();
+const QUESTION: [u8; KnowsPitTokens::FRAME_LEN] = KnowsPitTokens::Asks.frame();
 /// A peer's answer to [`QUESTION`].
-pub(super) const ANSWER: [u8; KnowsPitTokens::FRAME_LEN] = KnowsPitTokens::Tells.frame();
+const ANSWER: [u8; KnowsPitTokens::FRAME_LEN] = KnowsPitTokens::Tells.frame();
 
 /// Returns true if the frame answers a question or a probe. An answer needs no answer: otherwise two routers would ask
 /// each other forever.
@@ -58,16 +58,27 @@ pub(super) async fn run(shared: Rc<ServiceState>) {
     }
 }
 
+/// Asks a peer whether it can be reached.
+pub(super) fn ask(shared: &Rc<ServiceState>, entry: &SocketFace) {
+    keep_alive::send(shared, entry, &QUESTION);
+    if let Some(interest) = entry.face.next_probe_interest() {
+        keep_alive::send(shared, entry, &interest);
+    }
+}
+
 /// Checks the peer of a face; returns whether it has to be checked again.
 fn look(shared: &Rc<ServiceState>, entry: &SocketFace) -> bool {
     let Link::Datagram(link) = &entry.link else { return false };
     let is_watched = link.channel().is_unicast() && entry.face.persistency() != FacePersistency::OnDemand;
     let Some(peer) = link.peer().filter(|_| is_watched && entry.face.is_up()) else { return false };
+    if entry.face.take_answered() {
+        peer.silence.note_answered();
+    }
     match peer.silence.look() {
         Verdict::Fine => false,
         Verdict::Wait => true,
         Verdict::Ask => {
-            keep_alive::send(shared, entry, &QUESTION);
+            ask(shared, entry);
             true
         }
         Verdict::Silent => {

@@ -29,7 +29,7 @@ use super::outlet::{Outlet, Outlets};
 use super::permits::{Activity, PermitRequest};
 use super::reachability::{self, Reachability};
 use super::shared::{Link, OpenError, ServiceState, SocketFace, note_queue};
-use super::silence::{self, ANSWER};
+use super::silence;
 use super::standing::Standing;
 use crate::counters::LinkDrop;
 use crate::peers::{PeerTable, endpoint_number};
@@ -254,9 +254,6 @@ impl Channel {
                     if checked.is_ok() {
                         peer.activity.note_received();
                         peer.silence.note_heard();
-                        if datagram == ANSWER {
-                            peer.silence.note_answered();
-                        }
                         if peer.reachability.is_down() {
                             reachability::note_reachable(shared, peer);
                         }

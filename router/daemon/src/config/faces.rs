@@ -36,8 +36,8 @@ settings! {
         pub all_send_queues_bytes: Auto<ByteSize> = Auto::Auto, in 1 << 20..=1 << 40;
         /// The router closes a connection when packets are queued and the peer has read nothing for this many seconds.
         /// If this router made the connection, it reconnects. The timeout also applies to faces that this router made
-        /// over UDP and on ports, if the peer is another Namehop. Such a face goes down when its peer answers nothing
-        /// for this long.
+        /// over UDP and on ports, if the peer answers probes, as Namehop and NFD do. Such a face goes down when its peer
+        /// answers nothing for this long.
         pub blocked_timeout_s: u64 = 15, in 1..=1 << 32;
         /// Whether new Unix, TCP and UDP faces mark packets as congested when their send queue grows, so that
         /// applications slow down.

@@ -23,7 +23,7 @@ fn udp() -> FaceParams {
     params("udp4://192.0.2.1:6363", "udp4://192.0.2.2:6363")
 }
 
-/// A face whose peer has shown that it is a Namehop.
+/// A face to a peer that has shown that it is a Namehop.
 fn bench(params: FaceParams) -> Bench {
     let mut bench = Bench::of_face(&FaceTable::new(), params, DATAGRAM, BufferPool::new(400, 40));
     let options = bench.service.face().link_options();

@@ -1,7 +1,7 @@
 //! Tests of PIT tokens: which Interests carry this router's, and how two sides detect that both know them.
 
 use namehop_packet::LinkType;
-use namehop_wire::lp::KnowsPitTokens;
+use namehop_wire::lp::{KnowsPitTokens, NackReason};
 
 use super::*;
 use crate::registry::{FacePersistency, FaceUpdate, PitTokenMode};
@@ -175,6 +175,36 @@ fn a_wanted_question_is_asked_once_by_the_home_worker_and_its_answer_noted() {
     assert_eq!((bench.next_deadline(), bench.tick()), (Timestamp::default(), vec![hex(ASKS)]));
     bench.service.update(PLAIN);
     assert_eq!((bench.next_deadline(), bench.tick()), (Timestamp::NEVER, vec![]));
+}
+
+#[test]
+fn a_peer_that_is_not_known_as_a_namehop_gets_an_interest_with_the_question() {
+    let mut bench = bench(made(), RELIABLE);
+    let face = Arc::clone(bench.service.face());
+    face.want_question();
+    bench.service.update(RELIABLE);
+    let frames = bench.tick();
+    let [question, interest] = &frames[..] else { panic!("two frames: {frames:?}") };
+    assert_eq!((question, bench.counters().sent.interests.packets.get()), (&hex(ASKS), 0));
+    // As NFD returns it, in a frame with other fields, and from a peer with link reliability.
+    let mut returned = interest.clone();
+    let last = returned.len() - 1;
+    returned[last] = 0;
+    let header = LpHeader {
+        sequence: Some(1),
+        tx_sequence: Some(1),
+        pit_token: PitToken::from_slice(&hex("AABB")).expect("a token"),
+        nack: Some(NackReason::NO_ROUTE),
+        congestion_mark: Some(1),
+        ..LpHeader::default()
+    };
+    let nack = encode_packet(&header, Some(&returned));
+    assert!(bench.receive(&nack).expect("taken").is_empty() && face.take_answered());
+    assert_eq!((bench.counters().received.nacks.packets.get(), bench.counters().received.frames.get()), (0, 1));
+    // Without an Interest on the way, the Nack is one of the network layer.
+    let header = LpHeader { sequence: Some(2), tx_sequence: Some(2), ..header };
+    assert_eq!(bench.receive(&encode_packet(&header, Some(&returned))).expect("taken").len(), 1);
+    assert!(!face.take_answered());
 }
 
 #[test]
