@@ -135,7 +135,7 @@ impl LinkService {
         if !self.is_home() {
             return is_due;
         }
-        let mut has_changed = false;
+        let mut has_changed = self.follow_path();
         while let Some(step) = self.next_probing_step(now) {
             match step {
                 Step::Ask if self.face.persistency() == FacePersistency::OnDemand => {}
@@ -148,15 +148,19 @@ impl LinkService {
         has_changed
     }
 
-    /// Returns the next step of the search, which starts anew when the face has another path.
+    /// Begins a new search if the face has another path. Returns whether it has: then no limit is known.
+    fn follow_path(&mut self) -> bool {
+        let path = self.face.path_mtu.path();
+        let Some(probing) = self.probing.as_deref_mut().filter(|probing| probing.path != path) else { return false };
+        (probing.search, probing.path) = (PathMtuSearch::new(self.large_above_bytes), path);
+        true
+    }
+
     fn next_probing_step(&mut self, now: Timestamp) -> Option<Step> {
         let face = &self.face;
-        let probing = self.probing.as_deref_mut()?;
-        if probing.path != face.path_mtu.path() {
-            (probing.search, probing.path) = (PathMtuSearch::new(self.large_above_bytes), face.path_mtu.path());
-        }
         let max_bytes = face.max_mtu_bytes() as u16;
-        probing.search.advance(now, max_bytes, face.pit_tokens.is_namehop(), &face.path_mtu)
+        let search = &mut self.probing.as_deref_mut()?.search;
+        search.advance(now, max_bytes, face.pit_tokens.is_namehop(), &face.path_mtu)
     }
 
     /// Sets the found path MTU; returns whether it has changed.

@@ -107,6 +107,7 @@ fn a_narrower_path_gets_smaller_fragments() {
     // Another path.
     face.set_link_mtu_bytes(1400);
     assert_eq!(face.mtu_bytes(), 1400);
+    assert!(bench.service.tick(bench.now, &bench.pool, &mut Vec::new(), &mut bench.dropped), "the limit is gone");
     bench.service.update(face.link_options());
     bench.send(PacketKind::Data, &data_with(5000, 0)).expect("sent");
     assert_eq!(probe_in(&bench.tick_at_ms(4000)).0, 1400);
