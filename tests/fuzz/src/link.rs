@@ -13,7 +13,9 @@ use crate::script::Events;
 pub fn link_service(bytes: &[u8]) {
     let pool = BufferPool::new(512, 256);
     let options = bytes.first().copied().unwrap_or(0) >> 3;
-    let mut params = FaceParams::new(FaceUri::Internal, FaceUri::Internal);
+    // A face over UDP discovers its path MTU.
+    let uri = if options & 16 != 0 { "udp4://192.0.2.1:6363".parse().expect("a URI") } else { FaceUri::Internal };
+    let mut params = FaceParams::new(uri.clone(), uri);
     params.is_datagram = options & 1 != 0;
     params.self_learning = options & 2 != 0;
     params.flags =

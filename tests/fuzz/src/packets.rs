@@ -4,7 +4,7 @@ use namehop_client::nfd::{ControlParameters, Element};
 use namehop_hash::{HashKey, Lanes, PrefixHashes, hash_group, hash_name, hash_prefixes};
 use namehop_wire::certificate::Certificate;
 use namehop_wire::data::content_type;
-use namehop_wire::lp::LpPacket;
+use namehop_wire::lp::{LpPacket, PathMtuProbe};
 use namehop_wire::security::{DigestSigner, NullSigner};
 use namehop_wire::tlv::{Writer, frame_length, read_single_element, types};
 use namehop_wire::{
@@ -76,7 +76,7 @@ pub fn data(bytes: &[u8]) {
     assert_eq!(data.full_name().components().count(), data.name.len() + 1);
 }
 
-/// Checks a link packet: its fields are within the packet.
+/// Checks a link packet: its fields are within the packet, and probes are recognized as they are decoded.
 pub fn link_packet(bytes: &[u8]) {
     let Ok(packet) = LpPacket::decode(bytes) else { return };
     assert!(bytes.len() <= MAX_PACKET_SIZE);
@@ -84,6 +84,12 @@ pub fn link_packet(bytes: &[u8]) {
     assert!(acks * 12 <= bytes.len());
     if let Some(fragment) = packet.fragment {
         assert!(bytes.ends_with(fragment) || fragment.is_empty());
+    }
+    if let Some(number) = PathMtuProbe::probe_number(bytes) {
+        assert_eq!(packet.path_mtu_probe, Some(PathMtuProbe::Probe(number)));
+    }
+    if PathMtuProbe::is_answer(bytes) {
+        assert!(matches!(packet.path_mtu_probe, Some(PathMtuProbe::Answer(_))));
     }
 }
 
