@@ -275,7 +275,8 @@ impl port::FaceRecords for FacesOfEngine<'_> {
     }
 }
 
-/// The faces with a running timer of their link service: the few with unacknowledged packets under reliability.
+/// The faces with a running timer of their link service: the few with unacknowledged packets under reliability, or with a
+/// path that is probed for its MTU.
 pub(super) struct LinkTimers {
     timed: Vec<FaceId>,
     /// At or before the earliest deadline of the listed faces.

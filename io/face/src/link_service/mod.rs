@@ -22,7 +22,8 @@
 //! number and evicts packets of the faces that hold the most.
 //!
 //! Memory for reassembly is allocated at first use and kept. Memory for reliability is allocated when reliability is
-//! enabled and freed when it is disabled. After that nothing is allocated per packet.
+//! enabled and freed when it is disabled. Memory for path MTU discovery is allocated with the first large frame or
+//! probe, and kept. After that nothing is allocated per packet.
 
 mod acks;
 mod budget;
