@@ -56,6 +56,7 @@ ALONE = {
 
 # Files whose tests take long, mostly because they wait for timers. They start first, or the other processes would wait for them at the end.
 LONG = [
+    "test_path_mtu.py",
     "test_host_names.py",
     "test_dead_paths.py",
     "test_keep_alive.py",
