@@ -70,4 +70,6 @@ pub mod state;
 mod supervise;
 mod token_file;
 
+pub use log_filter::parse_filter;
+pub use logging::LOG_VARIABLE;
 pub use run::{RunError, RunOptions, run};

@@ -49,7 +49,7 @@ enum LabCommand {
 impl Lab {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
-        log_if_enabled();
+        log_if_enabled()?;
         match self.command {
             LabCommand::Bench(args) => args.run(&self.connection),
             LabCommand::Cache(args) => args.run(),

@@ -1,6 +1,10 @@
 //! The subcommands.
 
 use clap::{Parser, Subcommand};
+use namehop_daemon::{LOG_VARIABLE, parse_filter};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::connection::ConnectionArgs;
 use crate::failure::{EXIT_CODES, Failure};
@@ -81,7 +85,7 @@ impl Cli {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         if !matches!(self.command, CliCommand::Run(_)) {
-            log_if_enabled();
+            log_if_enabled()?;
         }
         let connection = &self.connection;
         match self.command {
@@ -116,15 +120,18 @@ impl Cli {
     }
 }
 
-/// Enables logging to standard error if `RUST_LOG` is set. The router sets up its own log.
-pub fn log_if_enabled() {
-    if std::env::var_os("RUST_LOG").is_some() {
-        // Fails only if a subscriber is already set.
-        let _ = tracing_subscriber::fmt()
-            .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
-            .with_writer(std::io::stderr)
-            .try_init();
-    }
+/// Enables logging to standard error if [`LOG_VARIABLE`] is set. The router sets up its own log.
+///
+/// # Errors
+/// The text of the variable is not a log filter.
+pub fn log_if_enabled() -> Result<(), Failure> {
+    let Some(text) = std::env::var_os(LOG_VARIABLE).filter(|text| !text.is_empty()) else { return Ok(()) };
+    let filter = parse_filter(&text.to_string_lossy());
+    let filter = filter.map_err(|reason| Failure::usage(format!("{LOG_VARIABLE}: {reason}")))?;
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_filter(filter);
+    // Fails only if a subscriber is already set.
+    let _ = tracing_subscriber::registry().with(lines).try_init();
+    Ok(())
 }
 
 #[cfg(test)]

@@ -145,7 +145,7 @@ impl Scene {
     fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_namehop"));
         command.args(arguments.split_whitespace()).current_dir(self.directory.path());
-        command.env("NDN_CLIENT_TRANSPORT", format!("unix://{}", self.socket.display())).env_remove("RUST_LOG");
+        command.env("NDN_CLIENT_TRANSPORT", format!("unix://{}", self.socket.display())).env_remove("NAMEHOP_LOG");
         command.env_remove("NAMEHOP_SIGNING_KEY").env_remove("NAMEHOP_CERTIFICATE");
         command
     }
