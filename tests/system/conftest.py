@@ -54,7 +54,7 @@ ALONE = {
 }
 
 
-# Files whose tests take long, mostly because they wait for timers. They start first, or the other processes would wait for them at the end.
+# Files with long tests, which mostly wait for timers. They start first; otherwise the other processes would wait for them at the end.
 LONG = [
     "test_path_mtu.py",
     "test_host_names.py",

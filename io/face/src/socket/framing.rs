@@ -50,12 +50,12 @@ pub(super) enum Stop {
 pub(super) struct Framing {
     /// The peer has shown that it speaks NDN. If not, the first element must be valid.
     is_proven: bool,
-    /// Bytes to skip: those of an element of another type that have not arrived yet.
+    /// Number of bytes to skip: the rest of an element of another type, which has not arrived yet.
     skip_bytes: u64,
 }
 
 impl Framing {
-    /// Returns the state of a stream whose peer is trusted from the start.
+    /// Returns the state of a stream with a peer that is trusted from the start.
     pub(super) fn of_trusted() -> Self {
         Framing { is_proven: true, skip_bytes: 0 }
     }

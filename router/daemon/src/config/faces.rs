@@ -26,8 +26,8 @@ settings! {
         /// Maximum number of faces of unsolicited peers per IP address (IPv6: per /64 network). Beyond it they replace
         /// each other.
         pub strangers_per_address: usize = 256, in 1..=65_280;
-        /// While unsolicited peers hold more than half of their connections, the router closes those that have never
-        /// sent a packet after this many seconds.
+        /// If unsolicited peers hold more than half of their connections, the router closes each of these that has
+        /// brought no packet within this many seconds.
         pub silent_timeout_s: u64 = 10, in 1..=1 << 32;
         /// Send queue limit in bytes of one TCP, Unix or WebSocket face. Packets beyond it are dropped and counted.
         pub send_queue_bytes: ByteSize = ByteSize(4 << 20), in 16_384..=1 << 30;
@@ -36,8 +36,8 @@ settings! {
         pub all_send_queues_bytes: Auto<ByteSize> = Auto::Auto, in 1 << 20..=1 << 40;
         /// The router closes a connection when packets are queued and the peer has read nothing for this many seconds.
         /// If this router made the connection, it reconnects. The timeout also applies to faces that this router made
-        /// over UDP and on ports, if the peer answers probes, as Namehop and NFD do. Such a face goes down when its peer
-        /// answers nothing for this long.
+        /// over UDP and on ports, if the peer answers probes, as Namehop and NFD do. Such a face goes down when its
+        /// peer answers nothing for this long.
         pub blocked_timeout_s: u64 = 15, in 1..=1 << 32;
         /// Whether new Unix, TCP and UDP faces mark packets as congested when their send queue grows, so that
         /// applications slow down.

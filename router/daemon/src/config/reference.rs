@@ -64,6 +64,14 @@ impl Description {
         self
     }
 
+    /// Replaces the doc comment of the section, unless `about` is empty.
+    pub(super) fn with_about(mut self, about: &'static [&'static str]) -> Self {
+        if !about.is_empty() {
+            self.about = about;
+        }
+        self
+    }
+
     /// Returns the text of the section with only its required keys, which have the values of their examples.
     pub(super) fn shortest(&self) -> String {
         let required = self.keys.iter().filter(|key| key.is_required);

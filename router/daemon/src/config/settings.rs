@@ -164,27 +164,23 @@ macro_rules! settings {
             }
 
             fn range_fault(&self, path: &str) -> Option<$crate::config::fault::Fault> {
-                #[allow(unused_imports, reason = "not every section has numbers and sections below it")]
-                use $crate::config::settings::{Number, join};
                 let _ = path;
-                $($(
-                    if let Some(fault) = self.$key.fault(path, stringify!($key), $range) {
-                        return Some(fault);
-                    }
-                )?)*
+                $($(settings!(@range self, path, $key, $range);)?)*
                 $(
-                    if let Some(fault) = self.$one.range_fault(&join(path, stringify!($one))) {
+                    let path_of_one = $crate::config::settings::join(path, stringify!($one));
+                    if let Some(fault) = self.$one.range_fault(&path_of_one) {
                         return Some(fault);
                     }
                 )*
                 $(
+                    let path_of_maybe = $crate::config::settings::join(path, stringify!($maybe));
                     let below = self.$maybe.as_ref();
-                    if let Some(fault) = below.and_then(|below| below.range_fault(&join(path, stringify!($maybe)))) {
+                    if let Some(fault) = below.and_then(|below| below.range_fault(&path_of_maybe)) {
                         return Some(fault);
                     }
                 )*
                 $(
-                    let list = join(path, stringify!($many));
+                    let list = $crate::config::settings::join(path, stringify!($many));
                     for (index, element) in self.$many.iter().enumerate() {
                         if let Some(fault) = element.range_fault(&format!("{list}[{index}]")) {
                             return Some(fault);
@@ -233,14 +229,8 @@ macro_rules! settings {
             }
 
             fn range_fault(&self, path: &str) -> Option<$crate::config::fault::Fault> {
-                #[allow(unused_imports, reason = "not every section has numbers")]
-                use $crate::config::settings::Number;
                 let _ = path;
-                $($(
-                    if let Some(fault) = self.$key.fault(path, stringify!($key), $range) {
-                        return Some(fault);
-                    }
-                )?)*
+                $($(settings!(@range self, path, $key, $range);)?)*
                 None
             }
         }
@@ -255,13 +245,18 @@ macro_rules! settings {
             default: None,
         }
     };
-    (@part $name:ident, $type:ty, $occurs:ident, [$($about:literal)?]) => {{
-        #[allow(unused_mut, reason = "not every section has a text of its own")]
-        let mut description = <$type as $crate::config::settings::Settings>::describe();
-        $(description.about = &[$about];)?
-        let occurs = $crate::config::reference::Occurs::$occurs;
-        $crate::config::reference::Part { name: stringify!($name), occurs, description }
-    }};
+    (@part $name:ident, $type:ty, $occurs:ident, [$($about:literal)?]) => {
+        $crate::config::reference::Part {
+            name: stringify!($name),
+            occurs: $crate::config::reference::Occurs::$occurs,
+            description: <$type as $crate::config::settings::Settings>::describe().with_about(&[$($about)?]),
+        }
+    };
+    (@range $section:ident, $path:ident, $key:ident, $range:expr) => {
+        if let Some(fault) = $crate::config::settings::Number::fault(&$section.$key, $path, stringify!($key), $range) {
+            return Some(fault);
+        }
+    };
 }
 
 pub(super) use settings;

@@ -16,7 +16,7 @@ pub(crate) struct Lru {
     capacity: usize,
     time: u64,
     used_at: HashMap<usize, u64>,
-    /// All uses in their order, also those that a later use of the same line has replaced.
+    /// All uses in their order. A line may occur several times; only its last use counts.
     uses: VecDeque<(usize, u64)>,
 }
 
