@@ -148,7 +148,8 @@ impl Filling {
         let full = self.stretch(next, entries, is_answered)?;
         for (state, figures) in [("empty", &filling), ("full", &full)] {
             println!(
-                "{what} {state:>5} at first: {:>9.0}/s, 99 % of bursts within {:>8.1} us, all within {:>9.1} us, {} page faults",
+                "{what} {state:>5} at first: {:>9.0}/s, 99 % of bursts within {:>8.1} us, all within {:>9.1} us, \
+                 {} page faults",
                 figures.per_s,
                 figures.p99.as_secs_f64() * 1e6,
                 figures.longest.as_secs_f64() * 1e6,

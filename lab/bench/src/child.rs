@@ -13,6 +13,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::runtime::Runtime;
 
+use crate::fault::ForwarderFault;
+
 /// Time that a process has to end before it is killed.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(10);
@@ -43,19 +45,24 @@ impl ChildProcess {
     /// Connects to a socket that the process opens, and retries until `limit` has passed.
     ///
     /// # Errors
-    /// Returns a message if the process has ended, or if the socket is not reachable in time.
-    pub(crate) fn connect(&mut self, runtime: &Runtime, uri: &str, limit: Duration) -> Result<Endpoint, String> {
+    /// Fails if the process has ended, or if the socket is not reachable in time.
+    pub(crate) fn connect(
+        &mut self,
+        runtime: &Runtime,
+        uri: &str,
+        limit: Duration,
+    ) -> Result<Endpoint, ForwarderFault> {
         let limit = Instant::now() + limit;
         loop {
             match runtime.block_on(Endpoint::connect(Some(uri))) {
                 Ok(endpoint) => return Ok(endpoint),
-                Err(error) if Instant::now() > limit => return Err(format!("is not reachable: {error}")),
+                Err(error) if Instant::now() > limit => return Err(ForwarderFault::NotReachable(error)),
                 Err(_) => {}
             }
             match self.child.try_wait() {
                 Ok(None) => thread::sleep(TICK),
-                Ok(Some(status)) => return Err(format!("did not start ({status})")),
-                Err(error) => return Err(format!("cannot be monitored: {error}")),
+                Ok(Some(status)) => return Err(ForwarderFault::NotStarted(status)),
+                Err(error) => return Err(ForwarderFault::NotMonitored(error)),
             }
         }
     }
@@ -63,12 +70,12 @@ impl ChildProcess {
     /// Checks that the process is running.
     ///
     /// # Errors
-    /// Returns a message if it has ended.
-    pub(crate) fn check(&mut self) -> Result<(), String> {
+    /// Fails if it has ended.
+    pub(crate) fn check(&mut self) -> Result<(), ForwarderFault> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
-            Ok(Some(status)) => Err(format!("has ended ({status})")),
-            Err(error) => Err(format!("cannot be monitored: {error}")),
+            Ok(Some(status)) => Err(ForwarderFault::Ended(status)),
+            Err(error) => Err(ForwarderFault::NotMonitored(error)),
         }
     }
 
@@ -154,7 +161,7 @@ mod tests {
         let mut child = ChildProcess::start(command, &folder.path().join("log")).expect("started");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let uri = format!("unix://{}", folder.path().join("socket").display());
-        let refused = child.connect(&runtime, &uri, Duration::from_secs(20)).err().expect("ended");
+        let refused = child.connect(&runtime, &uri, Duration::from_secs(20)).err().expect("a fault").to_string();
         assert!(refused.contains("did not start") && refused.contains('3'), "{refused}");
         assert_eq!(child.log(), "no such option");
         assert!(child.check().is_err());

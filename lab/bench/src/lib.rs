@@ -10,6 +10,7 @@
 //! | [`peers`] | several forwarders under the same load, over sockets |
 //! | [`lpm`] | longest prefix match in three structures over the same prefixes |
 //! | [`fib`] | a FIB with many prefixes: loading, saving, memory, lookups, growth |
+//! | [`fault`] | what is wrong with a forwarder that a measurement uses |
 //! | [`disk`] | second tier of the Content Store: storing packets on a disk and reading them |
 //! | [`schedule`] | parameters and results of measurements of the forwarding engine |
 //! | [`sweep`] | parameters and results of measurements over links, and their trait |
@@ -37,6 +38,7 @@ mod child;
 pub mod counters;
 pub mod disk;
 pub mod engine;
+pub mod fault;
 pub mod fib;
 pub mod links;
 pub mod lpm;

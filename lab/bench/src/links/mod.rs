@@ -34,6 +34,7 @@ use namehop_traffic::loadgen::{Load, LoadError};
 use namehop_worker::usable_processors;
 use serde::Serialize;
 
+use crate::fault::ForwarderFault;
 use crate::progress::{OnProgress, Progress};
 pub use figures::{LinkFigures, LinksFigures};
 use figures::{Turn, of_turns};
@@ -108,10 +109,10 @@ pub enum LinksError {
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The router did not start, or has ended.
-    #[error("the router {what}; its log ends with:\n{log}")]
+    #[error("the router {fault}; its log ends with:\n{log}")]
     Router {
-        /// What happened.
-        what: String,
+        /// What is wrong with it.
+        fault: ForwarderFault,
         /// Last lines of its log.
         log: String,
     },

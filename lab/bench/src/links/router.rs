@@ -17,6 +17,7 @@ use tokio::runtime::Runtime;
 use super::place::{Place, RouterSettings};
 use super::{ForwarderStatus, LinksError, START_TIMEOUT};
 use crate::child::ChildProcess;
+use crate::fault::ForwarderFault;
 
 /// Extension of an object file with a strategy.
 const OBJECT_FILE: &str = "o";
@@ -50,7 +51,7 @@ impl RouterProcess {
         let uri = format!("unix://{}", place.router_socket().display());
         match child.connect(&runtime, &uri, START_TIMEOUT) {
             Ok(endpoint) => Ok(RouterProcess { child, runtime, controller: Controller::new(endpoint) }),
-            Err(what) => Err(LinksError::Router { what, log: child.log() }),
+            Err(fault) => Err(LinksError::Router { fault, log: child.log() }),
         }
     }
 
@@ -58,20 +59,21 @@ impl RouterProcess {
     pub(super) fn choose(&mut self, strategy: &str) -> Result<(), LinksError> {
         let path = Path::new(strategy);
         let name = if is_object_file(path) { loaded_name(path) } else { strategy.to_owned() };
-        let strategy = full_name(&name).map_err(|error| self.failed(format!("has no strategy {name}: {error}")))?;
+        let no_strategy = |source| self.failed(ForwarderFault::NoStrategy { name: name.clone(), source });
+        let strategy = full_name(&name).map_err(no_strategy)?;
         let parameters =
             ControlParameters { name: Some(Name::default()), strategy: Some(strategy), ..ControlParameters::default() };
         let command = self.controller.command(module::STRATEGY_CHOICE, "set", &parameters);
         let done = self.runtime.block_on(command);
-        done.map(drop).map_err(|error| self.failed(format!("rejected the strategy {name}: {error}")))
+        let rejected = |source| ForwarderFault::Rejected { what: format!("the strategy {name}"), source };
+        done.map(drop).map_err(|error| self.failed(rejected(error)))
     }
 
     pub(super) fn status(&self) -> Result<ForwarderStatus, LinksError> {
         let workers = self.runtime.block_on(self.controller.workers());
-        let workers =
-            workers.map_err(|error: ClientError| self.failed(format!("does not report its workers: {error}")))?;
+        let workers = workers.map_err(|error| self.not_reported("its workers", error))?;
         let Some(running) = workers.iter().map(|worker| worker.running).max() else {
-            return Err(self.failed("has no workers".to_owned()));
+            return Err(self.failed(ForwarderFault::NoWorkers));
         };
         let busy = workers.iter().map(|worker| worker.busy).sum();
         let times = ProcessTimes::of(self.child.id())?;
@@ -82,13 +84,13 @@ impl RouterProcess {
     /// Number of prefixes in the router's FIB.
     pub(super) fn fib_entries(&self) -> Result<u64, LinksError> {
         let status = self.runtime.block_on(self.controller.status());
-        Ok(status.map_err(|error| self.failed(format!("does not report its status: {error}")))?.fib_entries)
+        Ok(status.map_err(|error| self.not_reported("its status", error))?.fib_entries)
     }
 
     /// Numbers of hits and misses of the router's Content Store.
     pub(super) fn cache_hits_and_misses(&self) -> Result<(u64, u64), LinksError> {
         let info = self.runtime.block_on(self.controller.cs_info());
-        let info = info.map_err(|error| self.failed(format!("does not report its Content Store: {error}")))?;
+        let info = info.map_err(|error| self.not_reported("its Content Store", error))?;
         Ok((info.hits, info.misses))
     }
 
@@ -96,13 +98,14 @@ impl RouterProcess {
     pub(super) fn sample_latency(&self, one_in: NonZeroU32) -> Result<(), LinksError> {
         let parameters = ControlParameters { count: Some(one_in.get().into()), ..ControlParameters::default() };
         let done = self.runtime.block_on(self.controller.command(module::LATENCY, "sample", &parameters));
-        done.map(drop).map_err(|error| self.failed(format!("does not measure latency: {error}")))
+        let rejected = |source| ForwarderFault::Rejected { what: "sampling of latency".to_owned(), source };
+        done.map(drop).map_err(|error| self.failed(rejected(error)))
     }
 
     /// Returns the sampled latency.
     pub(super) fn latency(&self) -> Result<LatencyStatus, LinksError> {
         let latency = self.runtime.block_on(self.controller.latency());
-        latency.map_err(|error| self.failed(format!("does not report latency: {error}")))
+        latency.map_err(|error| self.not_reported("latency", error))
     }
 
     /// Checks that the router is running.
@@ -110,7 +113,7 @@ impl RouterProcess {
     /// # Errors
     /// Fails if it has ended.
     pub(super) fn check(&mut self) -> Result<(), LinksError> {
-        self.child.check().map_err(|what| self.failed(what))
+        self.child.check().map_err(|fault| self.failed(fault))
     }
 
     /// Returns the last lines of its log.
@@ -118,8 +121,12 @@ impl RouterProcess {
         self.child.log()
     }
 
-    fn failed(&self, what: String) -> LinksError {
-        LinksError::Router { what, log: self.log() }
+    fn not_reported(&self, what: &'static str, source: ClientError) -> LinksError {
+        self.failed(ForwarderFault::NotReported { what, source })
+    }
+
+    fn failed(&self, fault: ForwarderFault) -> LinksError {
+        LinksError::Router { fault, log: self.log() }
     }
 }
 

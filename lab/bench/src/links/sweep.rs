@@ -28,6 +28,7 @@ use super::generator::Generator;
 use super::place::{Place, RouterSettings, Side};
 use super::router::RouterProcess;
 use super::{BUFFERS, FIRST_EXCHANGES, LinkKind, LinksError, Processors, START_TIMEOUT, nothing, turn};
+use crate::fault::ForwarderFault;
 use crate::median::median;
 use crate::progress::{OnProgress, Progress};
 use crate::sweep::{CaseFigures, NameMatch, Setting, Sweep, SweepFigures, SweepMeasurements};
@@ -223,7 +224,7 @@ fn wait_for(
         if Instant::now() > limit {
             let seconds = FILLING_TIMEOUT.as_secs();
             return Err(LinksError::Router {
-                what: format!("took too long: after {seconds} s {otherwise}"),
+                fault: ForwarderFault::TooSlow { seconds, otherwise: otherwise.to_owned() },
                 log: router.log(),
             });
         }

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::cases::Case;
 use super::processors::Processors;
+use crate::fault::ForwarderFault;
 use crate::median::{median, quartiles};
 
 /// Busy share at which a thread, or all CPUs together, count as saturated.
@@ -124,14 +125,14 @@ impl Turn {
 /// Computes the figures of a case from each forwarder's turns or failure.
 pub(super) fn of_case(
     case: Case,
-    forwarders: Vec<(String, Result<Vec<Turn>, String>)>,
+    forwarders: Vec<(String, Result<Vec<Turn>, ForwarderFault>)>,
     processors: &Processors,
 ) -> CaseFigures {
-    let first: Vec<Turn> = forwarders.first().and_then(|(_, turns)| turns.clone().ok()).unwrap_or_default();
-    let of_one = |(name, turns): (String, Result<Vec<Turn>, String>)| {
+    let first: Vec<Turn> = forwarders.first().and_then(|(_, turns)| turns.as_ref().ok().cloned()).unwrap_or_default();
+    let of_one = |(name, turns): (String, Result<Vec<Turn>, ForwarderFault>)| {
         let (turns, failure) = match turns {
             Ok(turns) => (turns, None),
-            Err(failure) => (Vec::new(), Some(failure)),
+            Err(fault) => (Vec::new(), Some(fault.to_string())),
         };
         of_turns(name, failure, &turns, &first, processors)
     };

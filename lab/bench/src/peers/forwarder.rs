@@ -25,8 +25,9 @@ use super::figures::Turn;
 use super::management::Management;
 use super::processors::stay_on;
 use super::spec::{ForwarderSpec, Placeholders, Way};
-use super::{PeersError, PeersParameters, failure_of};
+use super::{PeersError, PeersParameters};
 use crate::child::ChildProcess;
+use crate::fault::ForwarderFault;
 
 /// Time limit for the forwarder to open its socket.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
@@ -87,7 +88,7 @@ impl Forwarder {
         processors: &[usize],
         runtime: Runtime,
     ) -> Result<Forwarder, PeersError> {
-        let failed = |what: String, log: String| PeersError::Forwarder { name: spec.name.clone(), what, log };
+        let failed = |fault, log| PeersError::Forwarder { name: spec.name.clone(), fault: Box::new(fault), log };
         let folder = tempfile::Builder::new().prefix("namehop-peers-").tempdir()?;
         let (socket, port) = (folder.path().join("nfd.sock"), free_port()?);
         let placeholders = Placeholders { folder: folder.path(), socket: &socket, port };
@@ -95,7 +96,7 @@ impl Forwarder {
             fs::write(folder.path().join("namehop.toml"), own_configuration(&socket, port))?;
             words.iter().map(|word| word.replace("{folder}", &folder.path().to_string_lossy())).collect()
         } else {
-            placeholders.fill(words).map_err(|what| failed(what, String::new()))?
+            placeholders.fill(words).map_err(|fault| failed(fault, String::new()))?
         };
         let log = folder.path().join("log.txt");
         // A process inherits the CPUs of the thread that starts it.
@@ -107,11 +108,11 @@ impl Forwarder {
         };
         let started = thread::scope(|scope| scope.spawn(start).join());
         let started = started.unwrap_or_else(|_| Err(std::io::Error::other("the thread starting it panicked")));
-        let mut child =
-            started.map_err(|error| failed(format!("cannot be started as '{}': {error}", words[0]), String::new()))?;
+        let not_run = |source| ForwarderFault::Program { program: words[0].clone(), source };
+        let mut child = started.map_err(|error| failed(not_run(error), String::new()))?;
         let endpoint = child
             .connect(&runtime, &format!("unix://{}", socket.display()), START_TIMEOUT)
-            .map_err(|what| failed(what, child.log()))?;
+            .map_err(|fault| failed(fault, child.log()))?;
         Ok(Forwarder {
             name: spec.name.clone(),
             pid: child.id(),
@@ -133,17 +134,19 @@ impl Forwarder {
         pid: Option<u32>,
         runtime: Runtime,
     ) -> Result<Forwarder, PeersError> {
-        let failed = |what: String| PeersError::Forwarder { name: spec.name.clone(), what, log: String::new() };
+        let failed = |fault| {
+            let fault = Box::new(fault);
+            PeersError::Forwarder { name: spec.name.clone(), fault, log: String::new() }
+        };
+        let uri = format!("unix://{}", socket.display());
         let peer = UnixStream::connect(socket)
             .and_then(|stream| Ok(getsockopt(&stream, PeerCredentials)?))
-            .map_err(|error| failed(format!("is not reachable at unix://{}: {error}", socket.display())))?;
+            .map_err(|source| failed(ForwarderFault::AddressNotReachable { at: uri.clone(), source }))?;
         // The pid is 0 in another namespace, and 1 if the service manager created the socket.
         let listener = u32::try_from(peer.pid()).ok().filter(|&pid| pid > 1);
-        let pid = pid.or(listener).ok_or_else(|| {
-            failed(format!("has an unknown process id: give it, as in unix://{}?pid=1234", socket.display()))
-        })?;
-        let uri = format!("unix://{}", socket.display());
-        let endpoint = runtime.block_on(Endpoint::connect(Some(&uri))).map_err(|error| failed(error.to_string()))?;
+        let pid = pid.or(listener).ok_or_else(|| failed(ForwarderFault::UnknownProcess(socket.to_owned())))?;
+        let connected = runtime.block_on(Endpoint::connect(Some(&uri)));
+        let endpoint = connected.map_err(|error| failed(ForwarderFault::NotReachable(error)))?;
         let management = Management::new(runtime, endpoint);
         let cache_before = Some(management.cache().map_err(failed)?);
         let (name, socket) = (spec.name.clone(), socket.to_owned());
@@ -172,12 +175,9 @@ impl Forwarder {
                 SocketKind::Tcp => TcpStream::connect(address).map(drop),
                 SocketKind::Udp => udp_is_not_refused(address),
             };
-            listens.map_err(|error| PeersError::Forwarder {
+            listens.map_err(|source| PeersError::Forwarder {
                 name: self.name.clone(),
-                what: format!(
-                    "has no {socket} listener at {address} ({error}): configure it to listen there ({{port}} in its \
-                     command or configuration), or omit this socket (--socket)"
-                ),
+                fault: Box::new(ForwarderFault::NoListener { socket: socket.to_string(), address, source }),
                 log: self.log(),
             })?;
         }
@@ -187,14 +187,14 @@ impl Forwarder {
     /// Prepares cache and FIB for a case. Calls `show` with each step.
     ///
     /// # Errors
-    /// Returns a message that says what is wrong.
+    /// See [`ForwarderFault`].
     pub(super) fn prepare(
         &mut self,
         case: &Case,
         cache_packets: u64,
         stop: &Arc<AtomicBool>,
         show: &dyn Fn(String),
-    ) -> Result<(), String> {
+    ) -> Result<(), ForwarderFault> {
         self.check()?;
         let name = self.name.clone();
         if case.routes > self.routes {
@@ -230,19 +230,19 @@ impl Forwarder {
     }
 
     /// Empties the cache, and disables admission. Some forwarders evict Data only when other Data is inserted.
-    fn empty_cache(&self, case: &Case, cache_packets: u64, stop: &Arc<AtomicBool>) -> Result<(), String> {
+    fn empty_cache(&self, case: &Case, cache_packets: u64, stop: &Arc<AtomicBool>) -> Result<(), ForwarderFault> {
         if self.management.cache()?.entries > EMPTY {
             self.management.set_cache(1, true, true)?;
             self.load(case, FILL_WINDOW, 0, Duration::ZERO, FILL_PIECE, stop)?;
             let left = self.management.cache_entries_until(|entries| entries <= EMPTY)?;
             if left > EMPTY {
-                return Err(format!("keeps {left} Data in a cache with a capacity of one"));
+                return Err(ForwarderFault::NotEmptied(left));
             }
         }
         self.management.set_cache(cache_packets, false, true)
     }
 
-    fn fill_cache(&self, case: &Case, cache_packets: u64, stop: &Arc<AtomicBool>) -> Result<(), String> {
+    fn fill_cache(&self, case: &Case, cache_packets: u64, stop: &Arc<AtomicBool>) -> Result<(), ForwarderFault> {
         self.management.set_cache(cache_packets, true, true)?;
         let end = Instant::now() + FILL_TIMEOUT;
         let mut exchanges = 0;
@@ -255,12 +255,12 @@ impl Forwarder {
                 return Ok(());
             }
         }
-        Err(format!("did not fill its cache of {cache_packets} Data within {} s", FILL_TIMEOUT.as_secs()))
+        Err(ForwarderFault::NotFilled { packets: cache_packets, seconds: FILL_TIMEOUT.as_secs() })
     }
 
     /// Requests the same names until the cache answers all of them. Each load starts with the first name, so it must be
     /// long enough to request all names.
-    fn warm_cache(&self, case: &Case, names: u64, stop: &Arc<AtomicBool>) -> Result<(), String> {
+    fn warm_cache(&self, case: &Case, names: u64, stop: &Arc<AtomicBool>) -> Result<(), ForwarderFault> {
         let end = Instant::now() + FILL_TIMEOUT;
         let (mut hits, mut piece) = (0.0, FILL_PIECE);
         while Instant::now() < end && !stop.load(Ordering::Relaxed) {
@@ -272,35 +272,34 @@ impl Forwarder {
                 return Ok(());
             }
         }
-        let percent = 100.0 * hits;
-        Err(format!("answers only {percent:.1} % from its cache after {} s", FILL_TIMEOUT.as_secs()))
+        Err(ForwarderFault::NotWarm { percent: 100.0 * hits, seconds: FILL_TIMEOUT.as_secs() })
     }
 
     /// Measures one turn.
     ///
     /// # Errors
-    /// Returns a message that says what is wrong.
+    /// See [`ForwarderFault`].
     pub(super) fn turn(
         &mut self,
         case: &Case,
         parameters: &PeersParameters,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Turn, String> {
+    ) -> Result<Turn, ForwarderFault> {
         self.check()?;
         let names = case.names(parameters.cache_packets);
         let report = self.load(case, case.window, names, parameters.warm_up, parameters.turn, stop);
         self.check()?;
         let report = report?;
         if report.exchanges == 0 && !stop.load(Ordering::Relaxed) {
-            let LoadReport { interests, nacks, malformed, .. } = &report;
-            return Err(format!("answered none of {interests} Interests: {nacks} Nacks, {malformed} malformed frames"));
+            let LoadReport { interests, nacks, malformed, .. } = report;
+            return Err(ForwarderFault::NoAnswer { interests, nacks, malformed });
         }
         let cached_packets = self.management.cache()?.entries;
         let hit_share = hit_share(&report);
         Ok(Turn { report, hit_share, resident_bytes: resident_bytes(&process_tree(self.pid)), cached_packets })
     }
 
-    fn check(&mut self) -> Result<(), String> {
+    fn check(&mut self) -> Result<(), ForwarderFault> {
         self.child.as_mut().map_or(Ok(()), ChildProcess::check)
     }
 
@@ -312,7 +311,7 @@ impl Forwarder {
         warm_up: Duration,
         duration: Duration,
         stop: &Arc<AtomicBool>,
-    ) -> Result<LoadReport, String> {
+    ) -> Result<LoadReport, ForwarderFault> {
         let on_loopback = || HostPort { host: Ipv4Addr::LOCALHOST.to_string(), port: self.port, family: Family::V4 };
         let control = TransportUri::Unix(self.socket.clone());
         let uri = match case.socket {
@@ -341,16 +340,16 @@ impl Forwarder {
             duration,
             pid: Some(self.pid),
         };
-        loadgen::run(&config, stop).map_err(failure_of)
+        Ok(loadgen::run(&config, stop)?)
     }
 }
 
 impl Drop for Forwarder {
     fn drop(&mut self) {
         if let Some(before) = &self.cache_before
-            && let Err(what) = self.management.restore_cache(before)
+            && let Err(fault) = self.management.restore_cache(before)
         {
-            tracing::warn!(name = self.name, "{what}; the original cache settings were not restored");
+            tracing::warn!(name = self.name, "{fault}; the original cache settings were not restored");
         }
     }
 }

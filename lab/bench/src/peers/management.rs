@@ -12,6 +12,8 @@ use namehop_manage::requests::CsSettings;
 use namehop_wire::Name;
 use tokio::runtime::Runtime;
 
+use crate::fault::ForwarderFault;
+
 /// Commands in flight: as many as forwarders have room for, and enough to keep them busy.
 const COMMANDS: usize = 64;
 /// Number of times that an unanswered command is sent.
@@ -39,8 +41,8 @@ impl Management {
     /// Sets capacity, admission and serving of the cache.
     ///
     /// # Errors
-    /// Returns a message that says what is wrong.
-    pub(super) fn set_cache(&self, capacity_packets: u64, admit: bool, serve: bool) -> Result<(), String> {
+    /// Fails if the forwarder rejects the settings.
+    pub(super) fn set_cache(&self, capacity_packets: u64, admit: bool, serve: bool) -> Result<(), ForwarderFault> {
         let settings = CsSettings {
             capacity_packets: Some(capacity_packets),
             admit: Some(admit),
@@ -49,24 +51,24 @@ impl Management {
         };
         let parameters = settings.parameters().unwrap_or_default();
         let done = self.runtime.block_on(self.controller.command(module::CS, "config", &parameters));
-        done.map(drop).map_err(|error| format!("rejected its cache settings (cs/config): {error}"))
+        done.map(drop).map_err(|source| rejected("its cache settings (cs/config)".to_owned(), source))
     }
 
     /// Returns the forwarder's report on its cache.
     ///
     /// # Errors
-    /// Returns a message that says what is wrong.
-    pub(super) fn cache(&self) -> Result<CsInfo, String> {
+    /// Fails if the forwarder does not answer.
+    pub(super) fn cache(&self) -> Result<CsInfo, ForwarderFault> {
         let info = self.runtime.block_on(self.controller.cs_info());
-        info.map_err(|error| format!("does not report its cache (cs/info): {error}"))
+        info.map_err(|source| ForwarderFault::NotReported { what: "its cache (cs/info)", source })
     }
 
     /// Returns the number of packets in the cache, once it satisfies `is_wanted`, or once the report cannot be
     /// outdated. NFD serves datasets that are up to a second old.
     ///
     /// # Errors
-    /// Returns a message that says what is wrong.
-    pub(super) fn cache_entries_until(&self, is_wanted: impl Fn(u64) -> bool) -> Result<u64, String> {
+    /// Fails if the forwarder does not answer.
+    pub(super) fn cache_entries_until(&self, is_wanted: impl Fn(u64) -> bool) -> Result<u64, ForwarderFault> {
         let asked_at = Instant::now();
         loop {
             // A query after this time cannot return an old dataset.
@@ -80,7 +82,7 @@ impl Management {
     }
 
     /// Restores the cache settings.
-    pub(super) fn restore_cache(&self, before: &CsInfo) -> Result<(), String> {
+    pub(super) fn restore_cache(&self, before: &CsInfo) -> Result<(), ForwarderFault> {
         let has = |flag| before.flags & flag != 0;
         self.set_cache(before.capacity, has(cs_flags::ADMIT), has(cs_flags::SERVE))
     }
@@ -89,8 +91,8 @@ impl Management {
     /// searches all routes to add one, and adds it long after it has confirmed it.
     ///
     /// # Errors
-    /// Returns a message that says what is wrong.
-    pub(super) fn add_routes(&self, from: u64, to: u64, is_over: impl Fn(u64) -> bool) -> Result<(), String> {
+    /// Fails if the forwarder rejects a route, or if `is_over` ends the work.
+    pub(super) fn add_routes(&self, from: u64, to: u64, is_over: impl Fn(u64) -> bool) -> Result<(), ForwarderFault> {
         let controller = &self.controller;
         let add = |number: u64| async move {
             let parameters = ControlParameters { name: Some(route_name(number)), ..ControlParameters::default() };
@@ -113,16 +115,21 @@ impl Management {
                 match pending.next().await {
                     None => return Ok(()),
                     Some(Ok(())) => done += 1,
-                    Some(Err(error)) => {
-                        return Err(format!("rejected route {} of {to} (fib/add-nexthop): {error}", done + 1));
+                    Some(Err(source)) => {
+                        let what = format!("route {} of {to} (fib/add-nexthop)", done + 1);
+                        return Err(rejected(what, source));
                     }
                 }
                 if done % REPORT == 0 && is_over(done) {
-                    return Err("was interrupted".to_owned());
+                    return Err(ForwarderFault::Interrupted);
                 }
             }
         })
     }
+}
+
+fn rejected(what: String, source: ClientError) -> ForwarderFault {
+    ForwarderFault::Rejected { what, source }
 }
 
 /// Names with as many components as the requested ones, so that FIB searches start at the whole name.

@@ -26,8 +26,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use namehop_traffic::loadgen::LoadError;
-
 pub use cases::{Axes, CacheCase, Case, SocketKind};
 pub use figures::{CaseFigures, Limit, PeerFigures, PeersFigures};
 use figures::{Turn, of_case};
@@ -35,6 +33,7 @@ use forwarder::Forwarder;
 pub use processors::Processors;
 pub use spec::{ForwarderSpec, SpecError};
 
+use crate::fault::ForwarderFault;
 use crate::progress::{OnProgress, Progress};
 
 /// Parameters of the measurement.
@@ -65,12 +64,12 @@ pub enum PeersError {
     #[error("{0}")]
     Processors(String),
     /// A forwarder did not start, or does not meet the requirements.
-    #[error("{name} {what}{}", said(.log))]
+    #[error("{name} {fault}{}", said(.log))]
     Forwarder {
         /// Name of the forwarder.
         name: String,
         /// What is wrong with it.
-        what: String,
+        fault: Box<ForwarderFault>,
         /// Last lines of its log; empty if there is none.
         log: String,
     },
@@ -128,7 +127,7 @@ fn measure_here(
     let mut done = 0;
     let mut all = Vec::new();
     for case in &cases {
-        let mut of_forwarders: Vec<Result<Vec<Turn>, String>> = Vec::new();
+        let mut of_forwarders: Vec<Result<Vec<Turn>, ForwarderFault>> = Vec::new();
         for forwarder in &mut forwarders {
             let show = |what: String| on_progress(Progress { what, done, total });
             let prepared = forwarder.prepare(case, parameters.cache_packets, stop, &show);
@@ -146,7 +145,7 @@ fn measure_here(
                     // An interrupted turn is ignored.
                     Ok(_) if stop.load(Ordering::Relaxed) => {}
                     Ok(turn) => so_far.push(turn),
-                    Err(failure) => *turns = Err(failure),
+                    Err(fault) => *turns = Err(fault),
                 }
             }
         }
@@ -161,14 +160,4 @@ fn measure_here(
     let logs = forwarders.iter().filter(|forwarder| failed(forwarder.name()));
     let logs = logs.map(|forwarder| (forwarder.name().to_owned(), forwarder.log())).collect();
     Ok(PeersFigures { processors: processors.clone(), cases: all, logs })
-}
-
-/// Describes why the load could not run.
-fn failure_of(error: LoadError) -> String {
-    match error {
-        LoadError::Connect { uri, source } => format!("is not reachable at {uri}: {source}"),
-        LoadError::Register { prefix, source } => format!("rejected the prefix {prefix}: {source}"),
-        LoadError::CreateFace(source) => format!("did not create the producer's face: {source}"),
-        error => error.to_string(),
-    }
 }

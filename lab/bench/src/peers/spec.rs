@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use crate::fault::ForwarderFault;
+
 /// Default port of forwarders.
 const USUAL_PORT: u16 = 6363;
 /// Command that stands for the Namehop router.
@@ -93,20 +95,15 @@ impl Placeholders<'_> {
     /// Fills in the placeholders of a command, and of copies of the files that it names.
     ///
     /// # Errors
-    /// Returns a message that says what is wrong with the command.
-    pub(super) fn fill(&self, words: &[String]) -> Result<Vec<String>, String> {
+    /// Fails if the command does not name the socket, or if a file cannot be copied.
+    pub(super) fn fill(&self, words: &[String]) -> Result<Vec<String>, ForwarderFault> {
         let mut names_socket = false;
-        let filled: Result<Vec<String>, String> =
-            words.iter().map(|word| self.fill_word(word, &mut names_socket)).collect();
-        let filled = filled?;
-        if names_socket {
-            return Ok(filled);
-        }
-        Err("does not know the path of its socket: its command, or a file given as {copy:FILE}, must contain {socket}"
-            .to_owned())
+        let filled: Vec<String> =
+            words.iter().map(|word| self.fill_word(word, &mut names_socket)).collect::<Result<_, _>>()?;
+        if names_socket { Ok(filled) } else { Err(ForwarderFault::NoSocketInCommand) }
     }
 
-    fn fill_word(&self, word: &str, names_socket: &mut bool) -> Result<String, String> {
+    fn fill_word(&self, word: &str, names_socket: &mut bool) -> Result<String, ForwarderFault> {
         let mut text = String::new();
         let mut rest = word;
         while let Some(at) = rest.find(COPY) {
@@ -120,8 +117,8 @@ impl Placeholders<'_> {
         Ok(self.fill_text(&text, names_socket))
     }
 
-    fn copy(&self, file: &Path, names_socket: &mut bool) -> Result<PathBuf, String> {
-        let failed = |error: std::io::Error| format!("cannot copy the file {} of its command: {error}", file.display());
+    fn copy(&self, file: &Path, names_socket: &mut bool) -> Result<PathBuf, ForwarderFault> {
+        let failed = |source| ForwarderFault::Copy { file: file.to_owned(), source };
         let text = self.fill_text(&fs::read_to_string(file).map_err(failed)?, names_socket);
         let copy = self.folder.join(file.file_name().unwrap_or_default());
         fs::write(&copy, text).map_err(failed)?;

@@ -90,8 +90,8 @@ fn placeholders_are_filled_in_commands_and_in_copies_of_files() {
     let text = std::fs::read_to_string(copy).expect("copied");
     assert_eq!(text, "path: /s/x.sock\nports: [7, 7]\nother: {kept}\n");
     assert_eq!(fill(&["fw", "-s", "{socket}", "{copy:x"]).expect("filled")[2..], ["/s/x.sock", "{copy:x"]);
-    assert!(fill(&["fw", "run"]).is_err_and(|what| what.contains("must contain {socket}")));
-    assert!(fill(&["fw", "{copy:/nonexistent}"]).is_err_and(|what| what.contains("/nonexistent")));
+    assert!(fill(&["fw", "run"]).is_err_and(|fault| fault.to_string().contains("must contain {socket}")));
+    assert!(fill(&["fw", "{copy:/nonexistent}"]).is_err_and(|fault| fault.to_string().contains("/nonexistent")));
 }
 
 /// A turn of one second with these numbers of milliseconds of CPU time, half of it user time and half system time.
@@ -129,7 +129,7 @@ fn ratios_are_those_of_turns_side_by_side() {
     let named = vec![
         ("one".to_owned(), Ok(first)),
         ("two".to_owned(), Ok(second)),
-        ("three".to_owned(), Err("has ended".to_owned())),
+        ("three".to_owned(), Err(ForwarderFault::NotEmptied(2))),
     ];
     let figures = of_case(case, named, &processors);
     let [one, two, three] = &figures.forwarders[..] else { panic!("three") };
@@ -138,12 +138,13 @@ fn ratios_are_those_of_turns_side_by_side() {
     assert_eq!((two.cpu_us, two.cpu_ratio, two.rate_ratio), (20.0, Some(2.0), Some(0.2)));
     assert_eq!((two.limit, two.exchanges, two.lost), (Limit::Generator, 50_000, 9));
     assert!((one.rtt_p50_us - 50.0).abs() < 0.1 && one.rtt_p999_us >= one.rtt_p99_us);
-    assert_eq!((three.turns, three.cpu_ratio, three.failure.as_deref()), (0, None, Some("has ended")));
+    let fault = "keeps 2 Data in a cache with a capacity of one";
+    assert_eq!((three.turns, three.cpu_ratio, three.failure.as_deref()), (0, None, Some(fault)));
     let roomy = Processors { forwarders: vec![1, 2], generator: vec![0] };
     let idle = of_case(case, vec![("one".to_owned(), Ok(vec![turn(100, 1000, 100)]))], &roomy);
     assert_eq!(idle.forwarders[0].limit, Limit::RoundTrip);
-    let alone =
-        of_case(case, vec![("x".to_owned(), Err(String::new())), ("y".to_owned(), Ok(vec![turn(9, 9, 9)]))], &roomy);
+    let named = vec![("x".to_owned(), Err(ForwarderFault::Interrupted)), ("y".to_owned(), Ok(vec![turn(9, 9, 9)]))];
+    let alone = of_case(case, named, &roomy);
     assert_eq!(alone.forwarders[1].cpu_ratio, None);
 }
 
@@ -181,10 +182,10 @@ fn old_datasets_of_a_cache_are_not_believed() {
     assert_eq!(management.cache().expect("a dataset").entries, 5000);
     entries.store(1, Ordering::Relaxed);
     assert_eq!(management.cache().expect("a dataset").entries, 5000, "it is old");
-    assert_eq!(management.cache_entries_until(|entries| entries <= 1), Ok(1));
+    assert_eq!(management.cache_entries_until(|entries| entries <= 1).expect("an answer"), 1);
     // A cache that does not become empty is reported in time, and only by a new dataset.
     entries.store(7, Ordering::Relaxed);
     let began = Instant::now();
-    assert_eq!(management.cache_entries_until(|entries| entries == 0), Ok(7));
+    assert_eq!(management.cache_entries_until(|entries| entries == 0).expect("an answer"), 7);
     assert!(began.elapsed() < Duration::from_secs(10));
 }
