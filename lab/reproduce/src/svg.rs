@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use crate::report::{Chart, ChartKind, Point, Series};
 
+const NAMESPACE: &str = "http://www.w3.org/2000/svg";
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 440.0;
 const LEFT: f64 = 80.0;
@@ -85,7 +86,7 @@ impl Canvas {
         let mut canvas = Canvas { svg: String::new() };
         draw!(
             canvas,
-            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="13">"#
+            r#"<svg xmlns="{NAMESPACE}" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="13">"#
         );
         draw!(canvas, r#"<rect width="100%" height="100%" fill="white"/>"#);
         draw!(canvas, r#"<text x="{LEFT}" y="26" font-size="16">{}</text>"#, escape(title));
@@ -127,11 +128,10 @@ impl Canvas {
                 let y = height_of(point.value, top);
                 draw!(
                     self,
-                    r#"<rect x="{x:.1}" y="{y:.1}" width="{bar:.1}" height="{:.1}" fill="{}"><title>{}: {}</title></rect>"#,
+                    r#"<rect x="{x:.1}" y="{y:.1}" width="{bar:.1}" height="{:.1}" fill="{}">{}</rect>"#,
                     base - y,
                     colour(index),
-                    escape(&series.name),
-                    describe(&point)
+                    format_args!("<title>{}: {}</title>", escape(&series.name), describe(&point))
                 );
                 self.spread(x + bar / 2.0, &point, top);
             }

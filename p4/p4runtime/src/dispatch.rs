@@ -32,9 +32,9 @@ const STREAM_MEMORY: usize = 16 * STREAM_BYTES;
 /// Maximum number of large requests, and of requests that are executed, at a time; further ones wait.
 const LARGE_REQUESTS: usize = 4;
 const WORKERS: usize = 4;
-/// Maximum number of reads that make a part of their answers at the same time. The others wait for their turn, in order,
-/// so that a flood of reads delays a read and never has it refused. A read that waits for its client has no turn. The
-/// server's limits of connections and requests bound the number of reads.
+/// Maximum number of reads that make a part of their answers at the same time. The others wait for their turn, in
+/// order, so that a flood of reads delays a read and never has it refused. A read that waits for its client has no
+/// turn. The server's limits of connections and requests bound the number of reads.
 const READS_AT_ONCE: usize = 4;
 /// Time limit of a request from its headers to its response.
 const REQUEST_TIME: Duration = Duration::from_secs(60);

@@ -21,8 +21,14 @@ fn in_order(kind: ScheduleKind) -> Process {
     Box::new(move |engine, now, burst, out| order.process(engine, now, burst, out))
 }
 
+fn config() -> ProptestConfig {
+    let default = ProptestConfig::default();
+    let cases = default.cases.max(400);
+    ProptestConfig { cases, max_shrink_iters: 20_000, failure_persistence: None, ..default }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(400), max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn all_orders_send_the_same_bytes(scenario in any_scenario()) {

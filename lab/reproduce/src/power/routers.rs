@@ -107,7 +107,8 @@ pub(crate) fn figure_6_8(_: &mut Context<'_>) -> Result<Report, ReproduceError> 
     );
     let limits = [
         ONLY_IN_PICTURES,
-        "That prefetching saves the same share of each block is an assumption; figure 4.5 was measured with another cache policy.",
+        "That prefetching saves the same share of each block is an assumption; figure 4.5 was measured with \
+         another cache policy.",
         "The bytes saved by inserting only 3 % of the Data are unknown and not subtracted.",
     ];
     blocks(&Router::optimised(), 1, true, difference, &limits)

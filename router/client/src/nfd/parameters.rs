@@ -70,9 +70,11 @@ control_parameters! {
     /// Code of a [`FacePersistency`](super::FacePersistency).
     face_persistency: u64 = nfd::FACE_PERSISTENCY, FACE_PERSISTENCY "FacePersistency";
     /// Congestion marking interval, in nanoseconds.
-    base_congestion_marking_interval_ns: u64 = nfd::BASE_CONGESTION_MARKING_INTERVAL, BASE_CONGESTION_MARKING_INTERVAL "BaseCongestionMarkingInterval";
+    base_congestion_marking_interval_ns: u64 = nfd::BASE_CONGESTION_MARKING_INTERVAL,
+        BASE_CONGESTION_MARKING_INTERVAL "BaseCongestionMarkingInterval";
     /// Congestion threshold of the send queue, in bytes.
-    default_congestion_threshold_bytes: u64 = nfd::DEFAULT_CONGESTION_THRESHOLD, DEFAULT_CONGESTION_THRESHOLD "DefaultCongestionThreshold";
+    default_congestion_threshold_bytes: u64 = nfd::DEFAULT_CONGESTION_THRESHOLD,
+        DEFAULT_CONGESTION_THRESHOLD "DefaultCongestionThreshold";
     /// MTU, in bytes.
     mtu_bytes: u64 = nfd::MTU, MTU "Mtu";
     /// Content Store policy with its settings. Namehop's own addition.

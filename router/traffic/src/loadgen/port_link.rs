@@ -170,8 +170,8 @@ impl PortLink {
         }
     }
 
-    /// Answers a field specific to Namehop: tells the router that this side returns PIT tokens, so that the router looks
-    /// up pending Interests by token, or that a probe of the path MTU has arrived.
+    /// Answers a field specific to Namehop: tells the router that this side returns PIT tokens, so that the router
+    /// looks up pending Interests by token, or that a probe of the path MTU has arrived.
     #[cold]
     fn answer(&mut self, frame: &[u8]) {
         match self.pool.copy_of(frame) {

@@ -26,7 +26,7 @@ impl Query<'_> {
 
 impl ContentStore {
     /// Finds cached Data that answers an Interest. `exact` is the entry with the Interest's own name and hint.
-    // Without the attribute, some callers call it, and store the query for that: 40 instructions more for each Interest.
+    // Without the attribute, some callers call it, and store the query for that: 40 instructions more an Interest.
     #[inline(always)]
     pub(crate) fn find(
         &mut self,
