@@ -2,12 +2,12 @@
 
 mod change;
 mod dependent;
-mod models;
+pub(crate) mod models;
 mod steps;
 
 use proptest::prelude::*;
 
-use self::models::{Model, model_of};
+use self::models::Model;
 use self::steps::{Step, Store, steps};
 use super::*;
 
@@ -47,7 +47,7 @@ proptest! {
     fn policies_decide_as_their_models(steps in steps()) {
         for choice in choices() {
             let mut store = store(choice);
-            let mut model: Box<dyn Model> = model_of(choice, &parameters(choice));
+            let mut model: Box<dyn Model> = choice.kind.model(&parameters(choice));
             for (position, &step) in steps.iter().enumerate() {
                 let decided = store.apply(step);
                 model.apply(step, decided);

@@ -105,8 +105,8 @@ fn hands_go_far() {
 fn lines_are_as_noted() {
     let mut differing = Vec::new();
     for &kind in PolicyKind::ALL {
-        let noted = lines::of(kind);
-        let counted = lines::Lines { hit: hit(kind), decision: decision(kind), eviction: eviction(kind) };
+        let noted = kind.lines();
+        let counted = Lines { hit: hit(kind), decision: decision(kind), eviction: eviction(kind) };
         let pairs = [(noted.hit, counted.hit), (noted.decision, counted.decision), (noted.eviction, counted.eviction)];
         if pairs.iter().any(|(noted, counted)| (noted - counted).abs() > 0.06) {
             differing.push((kind, counted));

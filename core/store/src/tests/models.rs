@@ -5,11 +5,11 @@ mod queues;
 mod several_queues;
 
 use super::steps::{Data, Decided, Step, hash};
+use crate::Parameters;
 use crate::sketch::Sketch;
-use crate::{Parameters, PolicyChoice, PolicyKind};
 
 /// A model of a store with its policy, by name.
-pub(super) trait Model {
+pub trait Model {
     /// Performs a step; `decided` holds the outcome of random decisions.
     fn apply(&mut self, step: Step, decided: Decided);
     /// Names in the store, in order.
@@ -17,7 +17,7 @@ pub(super) trait Model {
 }
 
 /// Eviction, by name.
-pub(super) trait EvictionModel {
+pub trait EvictionModel {
     fn names(&self) -> Vec<u64>;
     fn hit(&mut self, name: u64);
     fn refreshed(&mut self, data: Data, _time: u64, _is_solicited: bool) {
@@ -33,7 +33,7 @@ pub(super) trait EvictionModel {
 }
 
 /// Admission, by name.
-enum AdmissionModel {
+pub enum AdmissionModel {
     Everything,
     /// The last requests, at most `length`.
     Filter {
@@ -138,36 +138,62 @@ impl Model for Guarded {
     }
 }
 
-pub(super) fn model_of(choice: PolicyChoice, parameters: &Parameters) -> Box<dyn Model> {
-    let (capacity, tuning) = (parameters.capacity, &parameters.tuning);
-    let sketch = |usual: u32, per_line| {
-        let sample = capacity as u64 * u64::from(tuning.sample.unwrap_or(usual));
-        Sketch::new(sample, per_line).expect("memory")
+/// A policy that has a model of its eviction.
+pub trait HasEvictionModel {
+    fn model(parameters: &Parameters) -> Box<dyn EvictionModel>;
+}
+
+/// A policy that has a model of its admission.
+pub trait HasAdmissionModel {
+    fn model(parameters: &Parameters) -> AdmissionModel;
+}
+
+/// Implements one of these traits: a line for each policy, with a function that makes its model.
+macro_rules! models {
+    ($of:ident -> $model:ty: $($policy:ident $make:expr;)*) => {
+        $(impl $of for crate::$policy {
+            fn model(parameters: &Parameters) -> $model {
+                let make: fn(&Parameters) -> $model = $make;
+                make(parameters)
+            }
+        })*
     };
-    let admission = match choice.kind {
-        PolicyKind::Filter => AdmissionModel::Filter {
-            requests: Vec::new(),
-            length: tuning.history.map_or(capacity, |history| history as usize),
-            threshold: tuning.threshold.into(),
-        },
-        PolicyKind::TinyLfu | PolicyKind::TinyLfuRandom => AdmissionModel::TinyLfu(sketch(10, 32), 1),
-        PolicyKind::TinyLfuClock => AdmissionModel::TinyLfu(sketch(50, 80), 32),
-        _ => AdmissionModel::Everything,
+}
+
+models! {
+    HasEvictionModel -> Box<dyn EvictionModel>:
+    Lru |_| Box::new(queues::Queue::new(queues::OnHit::Move));
+    Fifo |_| Box::new(queues::Queue::new(queues::OnHit::Stay));
+    Clock |_| Box::new(queues::Queue::new(queues::OnHit::AnotherRound));
+    Random |_| Box::new(queues::AnyLeaves::default());
+    Lfu |_| Box::new(queues::Lfu::default());
+    Sieve |_| Box::new(queues::Sieve::default());
+    PriorityFifo |_| Box::new(queues::PriorityFifo::default());
+    Arc |parameters| Box::new(several_queues::Arc::new(parameters.capacity));
+    S3Fifo |parameters| Box::new(several_queues::S3Fifo::new(parameters));
+    WTinyLfu |parameters| Box::new(several_queues::WTinyLfu::new(parameters, sketch(parameters, 10, 32)));
+    ClockPro |parameters| Box::new(clock_pro::ClockPro::new(parameters.capacity));
+}
+
+models! {
+    HasAdmissionModel -> AdmissionModel:
+    Everything |_| AdmissionModel::Everything;
+    Filter |parameters| AdmissionModel::Filter {
+        requests: Vec::new(),
+        length: parameters.tuning.history.map_or(parameters.capacity, |history| history as usize),
+        threshold: parameters.tuning.threshold.into(),
     };
-    let eviction: Box<dyn EvictionModel> = match choice.kind {
-        PolicyKind::Lru => Box::new(queues::Queue::new(queues::OnHit::Move)),
-        PolicyKind::Fifo | PolicyKind::Filter | PolicyKind::TinyLfu => {
-            Box::new(queues::Queue::new(queues::OnHit::Stay))
-        }
-        PolicyKind::Clock | PolicyKind::TinyLfuClock => Box::new(queues::Queue::new(queues::OnHit::AnotherRound)),
-        PolicyKind::Random | PolicyKind::TinyLfuRandom => Box::new(queues::AnyLeaves::default()),
-        PolicyKind::Lfu => Box::new(queues::Lfu::default()),
-        PolicyKind::Sieve => Box::new(queues::Sieve::default()),
-        PolicyKind::PriorityFifo => Box::new(queues::PriorityFifo::default()),
-        PolicyKind::Arc => Box::new(several_queues::Arc::new(capacity)),
-        PolicyKind::S3Fifo => Box::new(several_queues::S3Fifo::new(parameters)),
-        PolicyKind::WTinyLfu => Box::new(several_queues::WTinyLfu::new(parameters, sketch(10, 32))),
-        PolicyKind::ClockPro => Box::new(clock_pro::ClockPro::new(capacity)),
-    };
-    Box::new(Guarded { admission, eviction, capacity, time: 0, bar: None })
+    TinyLfu |parameters| AdmissionModel::TinyLfu(sketch(parameters, 10, 32), 1);
+    PatientTinyLfu |parameters| AdmissionModel::TinyLfu(sketch(parameters, 50, 80), 32);
+}
+
+fn sketch(parameters: &Parameters, usual: u32, per_line: u64) -> Sketch {
+    let sample = parameters.capacity as u64 * u64::from(parameters.tuning.sample.unwrap_or(usual));
+    Sketch::new(sample, per_line).expect("memory")
+}
+
+/// Returns the model of a store with the given admission and eviction.
+pub fn model_of<A: HasAdmissionModel, E: HasEvictionModel>(parameters: &Parameters) -> Box<dyn Model> {
+    let (admission, eviction) = (A::model(parameters), E::model(parameters));
+    Box::new(Guarded { admission, eviction, capacity: parameters.capacity, time: 0, bar: None })
 }

@@ -12,7 +12,7 @@ pub(super) const NAMES: u64 = 30;
 
 /// An event.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Step {
+pub enum Step {
     /// An Interest requests a name, and Data arrives if it is a miss.
     Request(Data),
     /// Data arrives that is unsolicited or already in the store.
@@ -22,7 +22,7 @@ pub(super) enum Step {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Data {
+pub struct Data {
     pub(super) name: u64,
     /// Freshness in steps.
     pub(super) freshness: u64,
@@ -65,7 +65,7 @@ pub(super) fn fresh_until(step: u64, freshness: u64) -> u64 {
 
 /// The decision about Data that was not in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Decided {
+pub struct Decided {
     pub(super) admitted: bool,
     pub(super) evicted: Option<u64>,
 }

@@ -1,6 +1,6 @@
 //! Memory accesses of cache policies that miss all CPU caches.
 
-use namehop_store::{PolicyKind, lines};
+use namehop_store::PolicyKind;
 
 use crate::ReproduceError;
 use crate::context::Context;
@@ -10,7 +10,7 @@ use crate::report::{Cell, Column, Report, Row};
 /// Thesis 4.2.
 pub(crate) fn accesses(_: &mut Context<'_>) -> Result<Report, ReproduceError> {
     let row = |&kind: &PolicyKind| {
-        let lines = lines::of(kind);
+        let lines = kind.lines();
         let printed = |of: PolicyKind, value| if kind == of { Cell::Published(value) } else { Cell::Empty };
         Row::new(
             kind.name(),

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use namehop_store::PolicyKind;
 use toml::{Table, Value};
 
 /// Longest line of both files, in characters.
@@ -189,6 +190,9 @@ fn add_to_page(text: &mut String, path: &str, part: &Part) {
     }
 }
 
+/// Link to the list of cache policies in a doc comment. The files have the names there.
+const POLICIES: &str = "[`namehop_store::PolicyKind::ALL`]";
+
 /// Joins the lines of a doc comment to paragraphs. An empty line, or one that begins an item of a list, begins one.
 fn paragraphs(lines: &[&str]) -> Vec<String> {
     let mut paragraphs: Vec<String> = Vec::new();
@@ -201,7 +205,14 @@ fn paragraphs(lines: &[&str]) -> Vec<String> {
         }
         is_open = !line.is_empty();
     }
-    paragraphs
+    paragraphs.iter().map(|paragraph| paragraph.replace(POLICIES, &policies())).collect()
+}
+
+/// Returns the names of all cache policies, as values of a setting.
+fn policies() -> String {
+    let names: Vec<String> = PolicyKind::ALL.iter().map(|kind| format!("\"{kind}\"")).collect();
+    let (last, others) = names.split_last().expect("there are policies");
+    format!("{} or {last}", others.join(", "))
 }
 
 /// Returns paragraphs as a comment in TOML.

@@ -131,10 +131,9 @@ settings! {
         pub capacity_packets: Auto<usize> = Auto::Auto, in 0..=1 << 28;
         /// Maximum memory for cached Data, for example "2 GiB". "auto" is 512 MiB or less.
         pub capacity_bytes: Auto<ByteSize> = Auto::Auto;
-        /// Admission and eviction policy: "tinylfu-clock" (keeps popular Data), "lru" (least recently used), "fifo"
-        /// (oldest), "random", "lfu", "arc", "clock", "clock-pro", "tinylfu", "tinylfu-random", "filter", "s3-fifo",
-        /// "sieve", "w-tinylfu" or "priority-fifo". Policies can have settings, for example "filter:threshold=3".
-        /// docs/caching.md compares them.
+        /// Admission and eviction policy: [`namehop_store::PolicyKind::ALL`]. "tinylfu-clock" keeps popular Data, "lru"
+        /// evicts the least recently used Data, "fifo" the oldest; docs/caching.md compares all. Policies can have
+        /// settings, for example "filter:threshold=3".
         pub policy: PolicyChoice = CsConfig::default().policy, serde(with = "as_text");
         /// Whether the store admits Data.
         pub admit: bool = CsConfig::default().admit;
