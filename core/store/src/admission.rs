@@ -34,8 +34,14 @@ pub trait AdmissionPolicy: Sized + Send {
         0
     }
 
-    /// Prefetches the memory that [`requested`](Self::requested) and [`admits`](Self::admits) read.
+    /// Prefetches the memory that [`admits`](Self::admits) and [`worth`](Self::worth) read.
     fn prefetch(&self, name_hash: u64);
+
+    /// Prefetches the memory that [`requested`](Self::requested) reads. Called once for each request of a group, before
+    /// the first one is reported.
+    fn prefetch_request(&self, name_hash: u64) {
+        self.prefetch(name_hash);
+    }
 }
 
 /// Admits all Data.
@@ -189,6 +195,15 @@ impl<A: AdmissionPolicy, E: EvictionPolicy> CachePolicy for Guarded<A, E> {
         self.eviction.prefetch_hit(id);
     }
 
+    fn compares_each(&self) -> bool {
+        A::COMPARES && A::PATIENCE == 1
+    }
+
+    #[inline]
+    fn prefetch_request(&self, name_hash: u64) {
+        self.admission.prefetch_request(name_hash);
+    }
+
     #[inline]
     fn prefetch_name(&self, name_hash: u64) {
         self.admission.prefetch(name_hash);
@@ -248,7 +263,13 @@ pub trait CachePolicy: Send {
     fn prefetch(&self, id: u32);
     /// See [`EvictionPolicy::prefetch_hit`].
     fn prefetch_hit(&self, id: u32);
-    /// Prefetches the memory that a request for a name, and the decision about its Data, read.
+    /// Returns true if the policy compares each arriving Data with another victim. So the prefetch plane predicts a
+    /// victim for each, although most Data may be rejected.
+    fn compares_each(&self) -> bool;
+    /// Prefetches the memory that [`requested`](Self::requested) reads. Called once for each request of a group, before
+    /// the first one is reported.
+    fn prefetch_request(&self, name_hash: u64);
+    /// Prefetches the memory that the decision about the Data of a name reads.
     fn prefetch_name(&self, name_hash: u64);
     /// Prefetches the memory that evicting the packet with this name, and comparing with it, read. Any arguments may
     /// be given.

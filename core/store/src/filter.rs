@@ -1,5 +1,7 @@
 //! Filter admission (Takemasa, thesis, Osaka University 2019, 5.2.3).
 
+use std::cell::Cell;
+
 use namehop_table::TableError;
 
 use crate::words::Words;
@@ -7,8 +9,9 @@ use crate::{AdmissionPolicy, Parameters};
 
 /// In the history: this request was not counted, because its counter was at its maximum.
 const UNCOUNTED: u64 = 1 << 31;
-/// Distance in requests at which the counters of requests that leave the history are prefetched.
-const LEAVING_AHEAD: usize = 64;
+/// Maximum number of requests by which a counter is prefetched before its request leaves the history: two groups of
+/// packets of the prefetch plane.
+const LEAVING_AHEAD: u64 = 128;
 
 /// Data enters if its name was requested at least θ times among the last q requests. The victim does not matter.
 ///
@@ -20,8 +23,11 @@ pub struct Filter {
     history: Words,
     length: usize,
     next: usize,
-    /// Number of requests since the start, up to `length`.
-    filled: usize,
+    /// Number of requests since the start.
+    requests: u64,
+    /// Number of requests since the start after which the counters of all leaving requests were prefetched. Only the
+    /// prefetch plane uses it: it sees the requests of several groups before the first one is counted.
+    prefetched: Cell<u64>,
     counters: Words,
     mask: u64,
     threshold: u64,
@@ -48,7 +54,8 @@ impl AdmissionPolicy for Filter {
             history: Words::new(length.div_ceil(2))?,
             length,
             next: 0,
-            filled: 0,
+            requests: 0,
+            prefetched: Cell::new(0),
             counters: Words::new((counters as usize).div_ceil(4))?,
             mask: counters - 1,
             threshold: tuning.threshold.into(),
@@ -57,15 +64,14 @@ impl AdmissionPolicy for Filter {
 
     #[inline]
     fn requested(&mut self, name_hash: u64) {
-        if self.filled == self.length {
+        if self.requests >= self.length as u64 {
             let oldest = self.history.get_part::<32>(self.next);
             if oldest & UNCOUNTED == 0 {
                 let count = self.counters.get_part::<16>(oldest as usize);
                 self.counters.set_part::<16>(oldest as usize, count - 1);
             }
-        } else {
-            self.filled += 1;
         }
+        self.requests += 1;
         let counter = self.counter_of(name_hash);
         let count = self.counters.get_part::<16>(counter);
         let is_counted = count < u64::from(u16::MAX);
@@ -85,12 +91,24 @@ impl AdmissionPolicy for Filter {
         self.counters.get_part::<16>(self.counter_of(name_hash)) >= self.threshold
     }
 
-    /// Also prefetches a counter that will be decreased soon: each request makes an older one leave the history.
     #[inline]
     fn prefetch(&self, name_hash: u64) {
         self.counters.prefetch(self.counter_of(name_hash) / 4);
-        let leaving = self.next + LEAVING_AHEAD;
-        if leaving < self.length {
+    }
+
+    /// Also prefetches a counter that will be decreased soon: each request makes an older one leave the history.
+    #[inline]
+    fn prefetch_request(&self, name_hash: u64) {
+        self.prefetch(name_hash);
+        let request = self.prefetched.get().max(self.requests);
+        let ahead = request - self.requests;
+        if ahead >= LEAVING_AHEAD.min(self.length as u64) {
+            return;
+        }
+        self.prefetched.set(request + 1);
+        if request >= self.length as u64 {
+            let leaving = self.next + ahead as usize;
+            let leaving = if leaving < self.length { leaving } else { leaving - self.length };
             self.counters.prefetch((self.history.get_part::<32>(leaving) & !UNCOUNTED) as usize / 4);
         }
     }

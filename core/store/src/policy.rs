@@ -17,11 +17,25 @@ pub struct Policy {
     choice: PolicyChoice,
     /// [`Parameters::slots`].
     slots: usize,
+    traits: Traits,
+    held: Held,
+}
+
+/// What a policy answers about itself. Kept here, so that a call through the table is saved where it has no effect.
+#[derive(Debug, Clone, Copy)]
+struct Traits {
     /// [`CachePolicy::counts`] of the policy.
     counts: bool,
     /// [`CachePolicy::expects`] of the policy.
     expects: bool,
-    held: Held,
+    /// [`CachePolicy::compares_each`] of the policy.
+    compares_each: bool,
+}
+
+impl Traits {
+    fn of(policy: &dyn CachePolicy) -> Self {
+        Traits { counts: policy.counts(), expects: policy.expects(), compares_each: policy.compares_each() }
+    }
 }
 
 /// The default policy is inlined into its callers; calls of others go through a table, which costs about ten
@@ -55,23 +69,23 @@ impl Policy {
             PolicyKind::TinyLfuClock => Held::Default(Guarded::new(parameters)?),
             other => Held::Other(other.visit(parameters, Boxed)?),
         };
-        let (counts, expects) = match &held {
-            Held::Default(policy) => (policy.counts(), policy.expects()),
-            Held::Other(policy) => (policy.counts(), policy.expects()),
-            Held::Changing(change) => (change.counts(), change.expects()),
+        let mut traits = match &held {
+            Held::Default(policy) => Traits::of(policy),
+            Held::Other(policy) => Traits::of(&**policy),
+            Held::Changing(change) => Traits::of(&**change),
         };
         // A store without room need not count requests.
-        let counts = counts && parameters.capacity > 0;
+        traits.counts &= parameters.capacity > 0;
         let choice = PolicyChoice { kind, tuning: parameters.tuning };
-        Ok(Policy { choice, slots: parameters.slots, counts, expects, held })
+        Ok(Policy { choice, slots: parameters.slots, traits, held })
     }
 
     /// Makes `newer` decide from now on. The packets move to it in portions, in [`go_on`](Self::go_on); until then
     /// they are evicted before packets that arrive meanwhile.
     pub fn change_to(&mut self, newer: Policy) {
-        let Policy { choice, slots, counts, expects, .. } = newer;
+        let Policy { choice, slots, traits, .. } = newer;
         let held = Held::Changing(Box::new(Change { older: None, newer }));
-        let older = std::mem::replace(self, Policy { choice, slots, counts, expects, held });
+        let older = std::mem::replace(self, Policy { choice, slots, traits, held });
         if let Held::Changing(change) = &mut self.held {
             change.older = Some(older);
         }
@@ -131,17 +145,22 @@ macro_rules! dispatch {
 impl CachePolicy for Policy {
     #[inline]
     fn counts(&self) -> bool {
-        self.counts
+        self.traits.counts
     }
 
     #[inline]
     fn expects(&self) -> bool {
-        self.expects
+        self.traits.expects
+    }
+
+    #[inline]
+    fn compares_each(&self) -> bool {
+        self.traits.compares_each
     }
 
     #[inline]
     fn requested(&mut self, name_hash: u64) {
-        if self.counts {
+        if self.traits.counts {
             dispatch!(&mut self.held, requested(name_hash))
         }
     }
@@ -199,6 +218,11 @@ impl CachePolicy for Policy {
     #[inline]
     fn prefetch_hit(&self, id: u32) {
         dispatch!(&self.held, prefetch_hit(id))
+    }
+
+    #[inline]
+    fn prefetch_request(&self, name_hash: u64) {
+        dispatch!(&self.held, prefetch_request(name_hash))
     }
 
     #[inline]

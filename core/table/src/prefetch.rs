@@ -2,12 +2,13 @@
 //!
 //! A hint affects performance only: any address may be given, mapped or not.
 
-/// Bytes that one hint prefetches.
-pub const CACHE_LINE_BYTES: usize = 64;
+pub use crate::touched::CACHE_LINE_BYTES;
+use crate::touched::note_prefetch;
 
 /// Prefetches the cache line at `address` for reading.
 #[inline(always)]
 pub fn prefetch_read<T>(address: *const T) {
+    note_prefetch(address.addr());
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -29,6 +30,7 @@ pub fn prefetch_read<T>(address: *const T) {
 /// buffers until it arrives; if several lines of each object went there, all objects would wait for these buffers.
 #[inline(always)]
 pub fn prefetch_following<T>(address: *const T) {
+    note_prefetch(address.addr());
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
@@ -89,6 +91,7 @@ fn for_each_line<T>(start: *const T, bytes: usize, mut prefetch_line: impl FnMut
 /// Prefetches the cache line at `address` for writing.
 #[inline(always)]
 pub fn prefetch_write<T>(address: *const T) {
+    note_prefetch(address.addr());
     #[cfg(target_arch = "x86_64")]
     // The intrinsic would compile to a prefetch for reading unless the compiler may assume a CPU with this
     // instruction. CPUs without it ignore it.

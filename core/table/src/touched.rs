@@ -22,20 +22,25 @@
 //! | byte arena: get | the lines of the bytes |
 //! | byte arena: allocate, free | bookkeeping only: 3 of the chunk; 2 of its neighbours when it moves to another list |
 //! | cache lines: index | 1 |
-//! | prefetching anything | 0 |
+//! | prefetching anything | 0; [`prefetched_lines`] returns these lines |
 //!
 //! "Chain" means the home bucket and its overflow buckets; at the load that tables are sized for, 7 % of home buckets
 //! have one.
+
+/// Bytes of a cache line, which one hint prefetches.
+pub const CACHE_LINE_BYTES: usize = 64;
 
 #[cfg(any(test, feature = "count-lines"))]
 mod notes {
     use std::cell::RefCell;
 
-    use crate::prefetch::CACHE_LINE_BYTES;
+    use super::CACHE_LINE_BYTES;
 
     thread_local! {
         /// Numbers of the lines touched on this thread, while they are being counted.
         static TOUCHED: RefCell<Option<Vec<usize>>> = const { RefCell::new(None) };
+        /// The same for lines that were prefetched.
+        static PREFETCHED: RefCell<Option<Vec<usize>>> = const { RefCell::new(None) };
     }
 
     /// Returns the numbers of the lines that `operation` touches on this thread, in order and with repetitions, and
@@ -48,6 +53,31 @@ mod notes {
         assert!(!counting, "line counting is already active on this thread");
         let result = operation();
         (TOUCHED.take().unwrap_or_default(), result)
+    }
+
+    /// Returns the numbers of the lines that `operation` prefetches on this thread, in order and with repetitions, and
+    /// its result.
+    ///
+    /// # Panics
+    /// If `operation` does the same.
+    pub fn prefetched_lines<R>(operation: impl FnOnce() -> R) -> (Vec<usize>, R) {
+        let counting = PREFETCHED.with_borrow_mut(|prefetched| prefetched.replace(Vec::new()).is_some());
+        assert!(!counting, "prefetched lines are already noted on this thread");
+        let result = operation();
+        (PREFETCHED.take().unwrap_or_default(), result)
+    }
+
+    /// Records that the line at this address is prefetched.
+    #[inline(always)]
+    pub(crate) fn note_prefetch(address: usize) {
+        if !cfg!(any(test, debug_assertions)) {
+            return;
+        }
+        let _ = PREFETCHED.try_with(|prefetched| {
+            if let Some(prefetched) = &mut *prefetched.borrow_mut() {
+                prefetched.push(address / CACHE_LINE_BYTES);
+            }
+        });
     }
 
     /// Returns the number of different lines that `operation` touches on this thread, and its result.
@@ -80,13 +110,17 @@ mod notes {
 }
 
 #[cfg(any(test, feature = "count-lines"))]
-pub(crate) use notes::note_bytes;
+pub use notes::{count_lines, prefetched_lines, touched_lines};
 #[cfg(any(test, feature = "count-lines"))]
-pub use notes::{count_lines, touched_lines};
+pub(crate) use notes::{note_bytes, note_prefetch};
 
 #[cfg(not(any(test, feature = "count-lines")))]
 #[inline(always)]
 pub(crate) fn note_bytes(_start: *const u8, _bytes: usize) {}
+
+#[cfg(not(any(test, feature = "count-lines")))]
+#[inline(always)]
+pub(crate) fn note_prefetch(_address: usize) {}
 
 /// Records that a value is read or written.
 #[inline(always)]

@@ -133,6 +133,7 @@ impl<P: CachePolicy> SimulatedStore for Store<P> {
         for (index, &name) in names.iter().enumerate() {
             if let Some(&later) = names.get(index + AHEAD) {
                 self.table.prefetch(later);
+                self.policy.prefetch_request(later);
                 self.policy.prefetch_name(later);
             }
             self.request_one(name);

@@ -93,7 +93,8 @@ impl Pcct {
         self.pit.upcoming(taken_before)
     }
 
-    /// Predicts Data, probably for this entry. Returns the entry that will probably lose its Data.
+    /// Predicts Data, probably for this entry. Returns the entry that will probably lose its Data, or that the policy
+    /// compares with it.
     #[inline]
     pub(crate) fn foresee_data(&self, entry: Option<u32>, forecast: &mut Forecast) -> Option<u32> {
         if entry.is_some() {
@@ -102,7 +103,7 @@ impl Pcct {
             forecast.freed_slots += 1;
         }
         let stays = self.content.admits_most();
-        let is_due = stays && self.content.is_full();
+        let is_due = self.content.examines_victims() && self.content.is_full();
         let victim = is_due.then(|| self.content.upcoming_victim(&mut forecast.victims)).flatten();
         // The entry ends with its PIT entry, unless the Data stays in it.
         if let Some(freed) = if stays { victim } else { entry } {
@@ -171,17 +172,22 @@ mod tests {
     use super::*;
     use crate::pcct::PcctConfig;
     use crate::pcct::content::ContentConfig;
+    use crate::pcct::content::insertion::{NewData, Stored};
     use crate::pcct::entry::Selectors;
     use crate::pcct::key::Key;
 
     fn table(pit_capacity: usize) -> Pcct {
+        table_with_cache(pit_capacity, 0, PolicyKind::Lru)
+    }
+
+    fn table_with_cache(pit_capacity: usize, capacity_packets: usize, policy: PolicyKind) -> Pcct {
         let content = ContentConfig {
-            capacity_packets: 0,
-            capacity_bytes: 0,
-            reserved_packets: 0,
-            policy: PolicyKind::Lru.into(),
-            admit: false,
-            serve: false,
+            capacity_packets,
+            capacity_bytes: capacity_packets << 16,
+            reserved_packets: capacity_packets,
+            policy: policy.into(),
+            admit: capacity_packets > 0,
+            serve: capacity_packets > 0,
         };
         let key = namehop_hash::HashKey::new(1, 2);
         Pcct::new(&PcctConfig { pit_capacity, memory_bytes: 1 << 16, content, key, worker: 0 }).expect("memory")
@@ -206,6 +212,36 @@ mod tests {
         let entry = table.insert(&key, None).expect("room");
         let selectors = Selectors { can_be_prefix: false, must_be_fresh: false };
         table.pit.open(&mut table.names, entry, selectors, namehop_packet::face::FaceId::FIRST_USER).expect("room")
+    }
+
+    #[test]
+    fn a_victim_is_predicted_for_each_data_if_the_policy_examines_it() {
+        let table_of = [
+            (PolicyKind::Lru, true),
+            (PolicyKind::TinyLfu, true),
+            (PolicyKind::TinyLfuRandom, true),
+            // It compares with few victims.
+            (PolicyKind::TinyLfuClock, false),
+            // It rejects most Data, and compares with no victim.
+            (PolicyKind::Filter, false),
+        ];
+        for (policy, is_examined) in table_of {
+            let mut table = table_with_cache(16, 8, policy);
+            for number in 0..8 {
+                let pit = open(&mut table, number);
+                // So that every policy admits it.
+                (0..4).for_each(|_| table.content.note_request(number.into()));
+                let data = NewData::by_name(b"some Data");
+                assert_eq!(table.content.store(&mut table.names, pit.entry, &data, Timestamp(0)), Stored::Yes);
+                table.pit.close(&mut table.names, pit);
+            }
+            let mut forecast = table.forecast();
+            let mut victims: Vec<u32> = (0..8).filter_map(|_| table.foresee_data(None, &mut forecast)).collect();
+            victims.sort_unstable();
+            victims.dedup();
+            assert_eq!(victims.len() >= 4, is_examined, "{policy}: {victims:?}");
+            assert!(is_examined || victims.is_empty(), "{policy}: {victims:?}");
+        }
     }
 
     #[test]

@@ -113,13 +113,14 @@ impl BurstState {
         for (packet, (position, index)) in packets.iter().zip(group.each()) {
             prefetch_buckets_of(engine, packet, self.at(position, index), is_checked_for_loops);
         }
-        // Separate from the other buckets, because most policies do not use names.
-        if !engine.state.pcct.content.policy_expects() {
+        // Separate from the other buckets, because most policies do not count requests.
+        if !engine.state.pcct.content.counts_requests() {
             return;
         }
-        for (guess, hashes) in self.guesses[group.indices()].iter().zip(&self.hashes[group.indices()]) {
-            if guess.is_hashed && hashes.result().is_ok() {
-                engine.state.pcct.content.prefetch_name_notes(hashes.full());
+        for (position, index) in group.each() {
+            let (parsed, _, hashes) = self.at(position, index);
+            if let (ParsedKind::Interest, Some(hashes)) = (parsed.kind, hashes) {
+                engine.state.pcct.content.prefetch_request(hashes.full());
             }
         }
     }
@@ -199,7 +200,7 @@ impl BurstState {
         for (parsed, guess) in known() {
             prefetch_contents_of(engine, parsed, guess);
         }
-        if !state.pcct.content.policy_expects() || !state.pcct.content.admits() {
+        if !state.pcct.content.examines_data() {
             return;
         }
         for (_, guess) in known().filter(|(parsed, _)| parsed.kind == ParsedKind::Data) {
@@ -289,9 +290,11 @@ fn prefetch_contents_of(engine: &Engine, parsed: &Parsed, guess: &Guess) {
         state.pcct.prefetch_answer(entry, guess.slot);
     }
     match (guess.victim, guess.entry) {
-        (Some(victim), _) => state.pcct.content.prefetch_eviction(&state.pcct.names, victim),
         // The entry ends with its PIT entry.
-        (None, Some(entry)) if !state.pcct.content.admits_most() => state.pcct.names.prefetch_removal(entry),
+        (_, Some(entry)) if !state.pcct.content.admits_most() => state.pcct.names.prefetch_removal(entry),
+        (Some(victim), _) if state.pcct.content.admits_most() => {
+            state.pcct.content.prefetch_eviction(&state.pcct.names, victim);
+        }
         _ => {}
     }
 }

@@ -53,6 +53,10 @@ impl CachePolicy for Change {
         self.newer.expects()
     }
 
+    fn compares_each(&self) -> bool {
+        self.newer.compares_each()
+    }
+
     fn requested(&mut self, name_hash: u64) {
         self.newer.requested(name_hash);
     }
@@ -100,6 +104,10 @@ impl CachePolicy for Change {
 
     fn prefetch_hit(&self, id: u32) {
         self.newer.prefetch_hit(id);
+    }
+
+    fn prefetch_request(&self, name_hash: u64) {
+        self.newer.prefetch_request(name_hash);
     }
 
     fn prefetch_name(&self, name_hash: u64) {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use namehop_table::permutation::mix;
-use namehop_table::touched::count_lines;
+use namehop_table::touched::{count_lines, prefetched_lines, touched_lines};
 
 use crate::*;
 
@@ -99,6 +99,94 @@ fn hands_go_far() {
     let clock = eviction(PolicyKind::Clock);
     println!("cache lines touched by an eviction: CLOCK {clock}, CLOCK-Pro {clock_pro} (published 16.6)");
     assert!(clock > 2.0 && clock_pro > clock, "CLOCK {clock}, CLOCK-Pro {clock_pro}");
+}
+
+/// Requests in a burst, all of which the prefetch plane sees before the first one is reported.
+const BURST: u64 = 64;
+/// Entries of a history in a cache line, for policies that remember requests in order: the CPU itself fetches such
+/// lines ahead.
+const HISTORY_LINE: u64 = 16;
+
+/// Returns the number of different lines of `touched` that are not in `prefetched`.
+fn missed(mut touched: Vec<usize>, prefetched: &[usize]) -> usize {
+    touched.sort_unstable();
+    touched.dedup();
+    touched.iter().filter(|line| !prefetched.contains(line)).count()
+}
+
+#[test]
+fn lines_of_requests_are_prefetched_for_a_whole_burst() {
+    let counts = |kind: &PolicyKind| Policy::of(*kind, &Parameters::new(1, 1)).expect("memory").counts();
+    let counting: Vec<PolicyKind> = PolicyKind::ALL.iter().copied().filter(counts).collect();
+    assert!(counting.len() > 3, "{counting:?}");
+    for kind in counting {
+        let (mut policy, first) = full(kind);
+        for burst in 0..20 {
+            let names: Vec<u64> = (0..BURST).map(|number| mix(first + burst * BURST + number)).collect();
+            let prefetched = prefetched_lines(|| names.iter().for_each(|&name| policy.prefetch_request(name))).0;
+            let touched = touched_lines(|| names.iter().for_each(|&name| policy.requested(name))).0;
+            let missed = missed(touched, &prefetched);
+            assert!(missed as u64 <= BURST / HISTORY_LINE + 1, "{kind}: {missed} lines in burst {burst}");
+        }
+    }
+}
+
+#[test]
+fn lines_of_requests_that_leave_the_history_are_prefetched_once() {
+    let (mut policy, first) = full(PolicyKind::Filter);
+    let mut prefetched = Vec::new();
+    let bursts = 40;
+    for burst in 0..bursts {
+        let names: Vec<u64> = (0..BURST).map(|number| mix(first + burst * BURST + number)).collect();
+        // Half of a burst is seen while the other half is not yet handled.
+        for half in names.chunks(BURST as usize / 2) {
+            prefetched.extend(prefetched_lines(|| half.iter().for_each(|&name| policy.prefetch_request(name))).0);
+        }
+        names.iter().for_each(|&name| policy.requested(name));
+    }
+    // For each request: its own counter and a leaving one. Each leaving name was requested twice. The counters have
+    // hundreds of thousands of lines, so two names rarely share one.
+    let requests = bursts * BURST;
+    assert_eq!(prefetched.len() as u64, 2 * requests);
+    prefetched.sort_unstable();
+    prefetched.dedup();
+    let different = prefetched.len() as u64;
+    assert!(different > (requests + requests / 2) * 19 / 20, "{different} lines for {requests} requests");
+}
+
+#[test]
+fn lines_of_decisions_are_prefetched_for_a_whole_burst() {
+    for kind in [PolicyKind::TinyLfu, PolicyKind::TinyLfuRandom, PolicyKind::Filter] {
+        let (mut policy, first) = full(kind);
+        let mut name_of: Vec<u64> = (0..CAPACITY).map(|id| mix(id.into())).collect();
+        for burst in 0..20 {
+            let names: Vec<u64> = (0..BURST).map(|number| mix(first + burst * BURST + number)).collect();
+            let mut ahead = Ahead::default();
+            let mut look_ahead = || {
+                for &name in &names {
+                    if let Some(victim) = policy.compares_each().then(|| policy.upcoming(&mut ahead)).flatten() {
+                        policy.prefetch_victim(victim, name_of[victim as usize]);
+                    }
+                    policy.prefetch_name(name);
+                }
+            };
+            // The prediction of victims reads lines, which are in the cache afterwards.
+            let (mut cached, read) = prefetched_lines(|| touched_lines(&mut look_ahead).0);
+            cached.extend(read);
+            let decide = |policy: &mut Policy, name_of: &mut Vec<u64>, name| {
+                let arrival = Arrival::fresh(name);
+                if policy.admits(&arrival, true)
+                    && let Some(victim) = policy.evict()
+                {
+                    policy.admitted(victim, &arrival);
+                    name_of[victim as usize] = name;
+                }
+            };
+            let touched = touched_lines(|| names.iter().for_each(|&name| decide(&mut policy, &mut name_of, name))).0;
+            let missed = missed(touched, &cached);
+            assert!(missed as u64 <= BURST / 8, "{kind}: {missed} lines in burst {burst}");
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Checks the numbers of the table in `touched`, operation by operation.
 
-use super::count_lines;
+use super::{count_lines, prefetched_lines, touched_lines};
 use crate::tags::{LINK_SLOT, SLOTS};
 use crate::{
     Arena, BucketTable, ByteArena, CacheLine, CacheLines, ConcurrentBucketTable, Growth, GrowthEntries, PageRequest,
@@ -31,6 +31,11 @@ fn what_is_touched_twice_counts_once() {
     });
     assert_eq!((touched, sum), (2, 5));
     assert_eq!(lines(|| memory.prefetch(2)), 0);
+    let (prefetched, touched) = prefetched_lines(|| {
+        memory.prefetch(2);
+        touched_lines(|| memory[2].0[0]).0
+    });
+    assert_eq!(prefetched, touched);
 }
 
 #[test]

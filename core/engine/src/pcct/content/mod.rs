@@ -260,16 +260,27 @@ impl ContentStore {
         self.policy.upcoming(ahead)
     }
 
-    /// Returns whether the policy uses names. Only then [`prefetch_name_notes`](Self::prefetch_name_notes) and
-    /// [`prefetch_decision`](Self::prefetch_decision) are useful.
+    /// Returns whether a victim is predicted for each Data: it will be evicted, or compared with the Data.
     #[inline]
-    pub(crate) fn policy_expects(&self) -> bool {
-        self.policy.expects()
+    pub(crate) fn examines_victims(&self) -> bool {
+        self.admits_most() || self.admits() && self.policy.compares_each()
     }
 
-    /// Prefetches the policy's state of a name.
-    pub(crate) fn prefetch_name_notes(&self, name_hash: u64) {
-        self.policy.prefetch_name(name_hash);
+    /// Returns whether the policy counts requests. Only then [`prefetch_request`](Self::prefetch_request) is useful.
+    #[inline]
+    pub(crate) fn counts_requests(&self) -> bool {
+        self.policy.counts()
+    }
+
+    /// Returns whether the policy examines Data. Only then [`prefetch_decision`](Self::prefetch_decision) is useful.
+    #[inline]
+    pub(crate) fn examines_data(&self) -> bool {
+        self.admits() && self.policy.expects()
+    }
+
+    /// Prefetches the state that the policy changes with an Interest for a name.
+    pub(crate) fn prefetch_request(&self, name_hash: u64) {
+        self.policy.prefetch_request(name_hash);
     }
 
     /// Prefetches the state that decides on admission: the policy's state of the entry's name and of the possible
