@@ -26,7 +26,7 @@ LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HA
 PACKET_COST = cargo build --release --locked --package namehop-bench --example naive_cost && \
 	cargo run --quiet --release --locked --package namehop-bench --example packet_cost --
 
-.PHONY: help setup setup-test setup-cost setup-nic setup-deb setup-ports nic-test build ports release run try test check style unit-test model-test system-test attack-test link-test fuzz ebpf-test path-table openapi settings soak results cost-test
+.PHONY: help setup setup-test setup-cost setup-nic setup-deb setup-ports nic-test build ports release run try test check style unit-test model-test system-test attack-test link-test interest-way fuzz ebpf-test path-table openapi settings soak results cost-test
 .PHONY: cost-record install uninstall deb deb-test clean
 
 help: ## list the commands
@@ -104,6 +104,10 @@ link-test: setup-test ports ## test link faults over each kind of face, as root;
 	cargo build --locked --package namehop
 	LINKS=every NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" \
 		.venv/bin/pytest -q tests/system/test_link_faults.py tests/system/test_link_state.py
+
+interest-way: setup-test setup-cost ports ## find the files on an Interest's way by coverage, as root, with shares of the instructions
+	cargo build --locked --package namehop
+	NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=1 PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q -s tests/system/measure_way.py
 
 path-table: setup-test ## measure namehop cat over many kinds of paths and print the table of docs/benchmarks.md (RATES="2 5", DELAYS, SEGMENTS, LOSSES, DURATION)
 	cargo build --release --locked --package namehop
