@@ -11,6 +11,7 @@
 //! | [`port`] | the interface between drivers of ports and workers |
 //! | [`face`] | properties of faces |
 //! | [`drops`] | reasons for dropping packets |
+//! | [`counters!`] | declares counters |
 //! | [`time`], [`rtt`] | timestamps and round-trip times |
 //! | [`in_place`] | values built in place |
 //! | [`checksum`] | the Internet checksum |
@@ -31,6 +32,7 @@
 
 pub mod buffer;
 pub mod checksum;
+mod counters;
 pub mod drops;
 pub mod face;
 pub mod in_place;

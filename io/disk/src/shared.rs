@@ -5,7 +5,7 @@ use std::task::Waker;
 
 use crossbeam_utils::CachePadded;
 use futures_util::task::AtomicWaker;
-use namehop_engine::second_tier::{TierState, TierStatus};
+use namehop_engine::second_tier::{DeviceCounters, TierState, TierStatus};
 
 use crate::format::CHUNK_SLOTS;
 use crate::index::Extent;
@@ -135,12 +135,14 @@ impl DiskState {
             state: self.state(),
             capacity_bytes: self.slots * slot_bytes,
             used_bytes: self.extent().cursor.min(self.slots) * slot_bytes,
-            reads: read(&counters.reads),
-            writes: read(&counters.writes),
-            written_bytes: read(&counters.written_bytes),
-            errors: read(&counters.errors),
-            checksum_failures: read(&counters.checksum_failures),
-            stalls: read(&counters.stalls),
+            counters: DeviceCounters {
+                reads: read(&counters.reads),
+                writes: read(&counters.writes),
+                written_bytes: read(&counters.written_bytes),
+                errors: read(&counters.errors),
+                checksum_failures: read(&counters.checksum_failures),
+                stalls: read(&counters.stalls),
+            },
             erasing_workers: self.erasing.load(Ordering::Acquire),
         }
     }

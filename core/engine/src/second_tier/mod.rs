@@ -22,7 +22,7 @@ use std::ops::Range;
 
 use namehop_packet::Timestamp;
 
-pub use report::{TierCounters, TierReport, TierState, TierStatus};
+pub use report::{DeviceCounters, TierCounters, TierReport, TierState, TierStatus};
 
 /// A second tier of the Content Store, for one engine.
 ///

@@ -48,49 +48,36 @@ pub struct TierStatus {
     pub capacity_bytes: u64,
     /// Bytes of the slots that were written at least once.
     pub used_bytes: u64,
-    /// Number of read requests.
-    pub reads: u64,
-    /// Number of write requests; each holds the packets gathered so far.
-    pub writes: u64,
-    /// Bytes written, including headers and padding.
-    pub written_bytes: u64,
-    /// Number of requests that the device answered with an error.
-    pub errors: u64,
-    /// Number of records with a wrong checksum: torn or changed.
-    pub checksum_failures: u64,
-    /// Number of times that the device took too long to answer.
-    pub stalls: u64,
+    /// Its counters.
+    pub counters: DeviceCounters,
     /// Number of workers with erasures that are not on the device yet. If the router ended now, the erased Data would
     /// be found again after a restart, unless the router remembers its erasures itself.
     pub erasing_workers: u64,
 }
 
-/// Counters of one worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct TierCounters {
-    /// Packets handed to the device.
-    pub stored: u64,
-    /// Packets evicted from memory and not handed to the device, because it is behind or does not work.
-    pub not_stored: u64,
-    /// Reads that returned the requested Data.
-    pub found: u64,
-    /// Reads that returned nothing: overwritten, erased, or another name.
-    pub not_found: u64,
-    /// Reads that took too long.
-    pub timed_out: u64,
-    /// Lookups that were skipped, because too many were in flight.
-    pub busy: u64,
+namehop_packet::counters! {
+    /// Counters of one worker.
+    pub struct TierCounters {
+        stored = "cs_disk_stored": "Data moved from memory to the disk";
+        not_stored = "cs_disk_not_stored":
+            "Data evicted from memory but not stored, because the disk was busy or failed";
+        found = "cs_disk_hits": "Disk lookups that found their Data";
+        not_found = "cs_disk_misses":
+            "Disk lookups that found no Data although the index had the name: overwritten, erased, or another name";
+        timed_out = "cs_disk_timeouts": "Disk lookups that timed out";
+        busy = "cs_disk_busy": "Disk lookups skipped because too many were in progress";
+    }
 }
 
-impl AddAssign for TierCounters {
-    fn add_assign(&mut self, other: TierCounters) {
-        let TierCounters { stored, not_stored, found, not_found, timed_out, busy } = other;
-        self.stored += stored;
-        self.not_stored += not_stored;
-        self.found += found;
-        self.not_found += not_found;
-        self.timed_out += timed_out;
-        self.busy += busy;
+namehop_packet::counters! {
+    /// Counters of the device, which all workers share.
+    pub struct DeviceCounters {
+        reads = "cs_disk_reads": "Read requests to the disk";
+        writes = "cs_disk_writes": "Write requests to the disk, each with the packets gathered so far";
+        written_bytes = "cs_disk_written_bytes": "Bytes written to the disk, including headers and padding";
+        errors = "cs_disk_errors": "Disk requests that failed";
+        checksum_failures = "cs_disk_checksum_failures": "Packets found damaged on the disk";
+        stalls = "cs_disk_stalls": "Times that the disk did not respond for a second";
     }
 }
 

@@ -4,29 +4,14 @@ use std::ops::{AddAssign, Sub};
 
 use namehop_store::PolicyKind;
 
-/// Counters of the Content Store, in Interests and Data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CsCounters {
-    /// Interests answered from the Content Store.
-    pub hits: u64,
-    /// Interests that the Content Store could not answer.
-    pub misses: u64,
-    /// Data that was inserted under a name that was not cached.
-    pub insertions: u64,
-    /// Data that was evicted.
-    pub evictions: u64,
-    /// Data that the policy rejected.
-    pub rejections: u64,
-}
-
-impl AddAssign for CsCounters {
-    fn add_assign(&mut self, other: CsCounters) {
-        let CsCounters { hits, misses, insertions, evictions, rejections } = other;
-        self.hits += hits;
-        self.misses += misses;
-        self.insertions += insertions;
-        self.evictions += evictions;
-        self.rejections += rejections;
+namehop_packet::counters! {
+    /// Counters of the Content Store, in Interests and Data. Their metrics are values of the label "event".
+    pub struct CsCounters {
+        hits = "hit": "Interests answered from the Content Store";
+        misses = "miss": "Interests that the Content Store could not answer";
+        insertions = "insertion": "Data that was inserted under a name that was not cached";
+        evictions = "eviction": "Data that was evicted";
+        rejections = "rejection": "Data that the policy rejected";
     }
 }
 

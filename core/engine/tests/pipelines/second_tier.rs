@@ -55,9 +55,9 @@ fn what_was_read_is_in_memory_again() {
     tiers.fetch(data("/A"));
     tiers.fill_memory();
     assert_eq!(tiers.ask(CONSUMER2, interest("/A").nonce(1)), ["D257 /A"]);
-    let reads = tiers.report().status.reads;
+    let reads = tiers.report().status.counters.reads;
     tiers.router.recv(CONSUMER2, interest("/A").nonce(2)).expect(&["D257 /A"]);
-    assert_eq!(tiers.report().status.reads, reads);
+    assert_eq!(tiers.report().status.counters.reads, reads);
     // It is still in the second tier, so it is not written again.
     let stored = tiers.report().counters.stored;
     tiers.fill_memory();
@@ -93,14 +93,14 @@ fn all_who_wait_get_the_data_with_their_own_tokens() {
     let mut tiers = Tiers::with_latency(10);
     tiers.fetch(data("/A").freshness(60_000));
     tiers.fill_memory();
-    let reads = tiers.report().status.reads;
+    let reads = tiers.report().status.counters.reads;
     tiers.router.recv(CONSUMER, interest("/A").nonce(1).packet().token(&[1, 2]));
     tiers.router.recv(CONSUMER2, interest("/A").nonce(1).packet().token(&[3]));
     tiers.router.recv(APP, interest("/A").fresh().nonce(2).packet().token(&[4]));
     assert_eq!(tiers.report().waiting, 3);
     tiers.settle();
     tiers.router.expect(&["D256 /A t:0102", "D257 /A t:03", "D260 /A t:04"]);
-    assert_eq!(tiers.report().status.reads - reads, 1, "one read must serve all Interests");
+    assert_eq!(tiers.report().status.counters.reads - reads, 1, "one read must serve all Interests");
 }
 
 #[test]

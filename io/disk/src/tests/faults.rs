@@ -53,12 +53,16 @@ fn a_disk_with_an_error_is_left_alone_and_tried_again() {
     rig.offer("/b", &data("/b", 2, 100), 0);
     rig.pass(0);
     assert_eq!(rig.shared.state(), TierState::Failed);
-    assert_eq!(rig.shared.status().errors, 1);
+    assert_eq!(rig.shared.status().counters.errors, 1);
     assert_eq!(rig.look_up("/a"), Outcome::Unknown);
     rig.offer("/c", &data("/c", 2, 100), 0);
     assert_eq!(rig.tier.report().counters.not_stored, 1);
     rig.pass(11_000);
-    assert_eq!((rig.shared.state(), rig.shared.status().errors), (TierState::Failed, 2), "the retry must have failed");
+    assert_eq!(
+        (rig.shared.state(), rig.shared.status().counters.errors),
+        (TierState::Failed, 2),
+        "the retry must have failed"
+    );
     rig.disk.set_mood(Mood::Works);
     rig.pass(11_000);
     assert_eq!(rig.shared.state(), TierState::Working);
@@ -86,7 +90,7 @@ fn a_stalled_disk_delays_no_interest() {
     rig.pass(0);
     assert_eq!(rig.shared.state(), TierState::Working);
     assert_eq!(rig.look_up("/a"), Outcome::Found(packet, false));
-    assert_eq!(rig.shared.status().stalls, 1);
+    assert_eq!(rig.shared.status().counters.stalls, 1);
 }
 
 #[test]
@@ -128,7 +132,7 @@ fn one_read_serves_all_interests_for_a_packet() {
     };
     assert_eq!(rig.tier.start_read(hash_of("/a"), located, false), ReadStart::Joined(id));
     rig.pass(0);
-    assert_eq!(rig.shared.status().reads, 1);
+    assert_eq!(rig.shared.status().counters.reads, 1);
 }
 
 #[test]

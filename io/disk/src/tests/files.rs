@@ -70,7 +70,7 @@ fn a_file_is_made_used_and_kept_or_not() {
             tier.flush();
             assert_eq!(look_up(&mut tier, &name), Some(packet));
         }
-        assert!(cache.status().errors == 0 && cache.status().checksum_failures == 0);
+        assert!(cache.status().counters.errors == 0 && cache.status().counters.checksum_failures == 0);
         cache.stop();
     }
     let (cache, mut tier) = start(settings(&path, true)).expect("the disk cache starts");

@@ -131,7 +131,7 @@ proptest! {
         }
         // Nothing is lost without a fault.
         if !is_faulty {
-            prop_assert_eq!(rig.shared.status().errors + rig.shared.status().checksum_failures, 0);
+            prop_assert_eq!(rig.shared.status().counters.errors + rig.shared.status().counters.checksum_failures, 0);
             prop_assert_eq!(rig.tier.report().counters.timed_out, 0);
         }
     }

@@ -15,7 +15,7 @@ fn a_restart_finds_what_was_written() {
     for name in &names {
         assert_eq!(router.content_of(name), Some(Vec::new()), "{name}");
     }
-    assert_eq!(router.report().status.checksum_failures, 0);
+    assert_eq!(router.report().status.counters.checksum_failures, 0);
     assert_eq!(router.report().counters.found, names.len() as u64);
 }
 
@@ -53,10 +53,10 @@ fn what_was_read_is_in_memory_and_stays_on_the_disk() {
     router.fetch("/A", b"content");
     router.fill_memory();
     for _ in 0..2 {
-        let (stored, reads) = (router.report().counters.stored, router.report().status.reads);
+        let (stored, reads) = (router.report().counters.stored, router.report().status.counters.reads);
         assert_eq!(router.content_of("/A"), Some(b"content".to_vec()));
         assert_eq!(router.content_of("/A"), Some(b"content".to_vec()), "the second one must come from memory");
-        assert_eq!(router.report().status.reads - reads, 1);
+        assert_eq!(router.report().status.counters.reads - reads, 1);
         router.fill_memory();
         assert_eq!(router.report().counters.stored - stored, IN_MEMORY as u64, "/A must not be written again");
     }

@@ -147,8 +147,10 @@ impl Router {
         self.receive(PRODUCER, &data);
         assert_eq!(self.out.drain(..).count(), 1, "the consumer must get {uri}");
         if self.report().counters.stored > before.counters.stored {
-            let written = before.status.written_bytes;
-            self.wait_until("evicted Data is written", |router| router.report().status.written_bytes > written);
+            let written = before.status.counters.written_bytes;
+            self.wait_until("evicted Data is written", |router| {
+                router.report().status.counters.written_bytes > written
+            });
         }
     }
 

@@ -136,7 +136,7 @@ impl EngineBench {
             frozen.end()?;
         }
         wait_until_it_works(&mut beside)?;
-        let stalls = report(&beside).status.stalls;
+        let stalls = report(&beside).status.counters.stalls;
         if stalls < of.rounds as u64 {
             return Err(EngineBenchError::Freeze(format!(
                 "the disk stalled only {stalls} times in {} rounds",

@@ -4,7 +4,6 @@
 use std::fmt;
 
 use namehop_client::nfd::ReadvertiseStatus;
-use namehop_engine::engine::CsCounters;
 use namehop_engine::second_tier::{TierReport, TierState};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet, text};
@@ -55,6 +54,11 @@ impl Metrics<'_> {
     fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
         let encoder = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
         ConstCounter::new(value).encode(encoder)
+    }
+
+    /// Writes declared counters ([`namehop_packet::counters!`]).
+    fn counters(&mut self, mut counters: impl Iterator<Item = (&'static str, &'static str, u64)>) -> fmt::Result {
+        counters.try_for_each(|(name, help, value)| self.counter(name, help, value))
     }
 
     pub(super) fn gauge(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
@@ -162,31 +166,13 @@ fn engine(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
             .chain(link)
             .try_for_each(|(layer, reason, count)| family.line(&[("layer", layer), ("reason", reason)], count))
     })?;
-    for (name, help, count) in [
-        ("satisfied_interests", "Pending Interests that were satisfied by Data", counters.satisfied_interests),
-        ("unsatisfied_interests", "Pending Interests that ended without Data", counters.unsatisfied_interests),
-        ("aggregated_interests", "Interests aggregated with a pending one", counters.aggregated_interests),
-        ("cs_hits", "Interests answered from the Content Store", counters.cs_hits),
-        ("cs_misses", "Content Store misses", counters.cs_misses),
-        ("cs_no_room", "Data that could not be cached although the policy allowed it", counters.cs_no_room),
-        ("digests", "Data whose implicit digest was computed because an Interest names it", counters.digests),
-        ("lost_events", "Self-learning events that the control plane did not fetch in time", counters.lost_events),
-    ] {
-        metrics.counter(name, help, count)?;
-    }
+    metrics.counters(counters.metrics())?;
     let by_policy = &snapshot.engine.cs.by_policy;
     metrics.family("cs_policy", "Events of the Content Store by policy", MetricType::Counter, |family| {
         by_policy.used().try_for_each(|(policy, counters)| {
-            let CsCounters { hits, misses, insertions, evictions, rejections } = counters;
-            [
-                ("hit", hits),
-                ("miss", misses),
-                ("insertion", insertions),
-                ("eviction", evictions),
-                ("rejection", rejections),
-            ]
-            .into_iter()
-            .try_for_each(|(event, count)| family.line(&[("policy", policy.name()), ("event", event)], count))
+            counters
+                .metrics()
+                .try_for_each(|(event, _, count)| family.line(&[("policy", policy.name()), ("event", event)], count))
         })
     })
 }
@@ -252,27 +238,7 @@ fn second_tier(metrics: &mut Metrics<'_>, TierReport { status, counters, waiting
             states.try_for_each(|state| family.line(&[("state", state.name())], u64::from(*state == status.state)))
         },
     )?;
-    for (name, help, count) in [
-        ("cs_disk_stored", "Data moved from memory to the disk", counters.stored),
-        (
-            "cs_disk_not_stored",
-            "Data evicted from memory but not stored, because the disk was busy or failed",
-            counters.not_stored,
-        ),
-        ("cs_disk_hits", "Disk lookups that found their Data", counters.found),
-        ("cs_disk_misses", "Disk lookups that found no Data although the index had the name", counters.not_found),
-        ("cs_disk_timeouts", "Disk lookups that timed out", counters.timed_out),
-        ("cs_disk_busy", "Disk lookups skipped because too many were in progress", counters.busy),
-        ("cs_disk_reads", "Read requests to the disk", status.reads),
-        ("cs_disk_writes", "Write requests to the disk", status.writes),
-        ("cs_disk_written_bytes", "Bytes written to the disk", status.written_bytes),
-        ("cs_disk_errors", "Disk requests that failed", status.errors),
-        ("cs_disk_checksum_failures", "Packets found damaged on the disk", status.checksum_failures),
-        ("cs_disk_stalls", "Times that the disk did not respond for a second", status.stalls),
-    ] {
-        metrics.counter(name, help, count)?;
-    }
-    Ok(())
+    metrics.counters(counters.metrics().chain(status.counters.metrics()))
 }
 
 fn readvertise(metrics: &mut Metrics<'_>, destinations: &[ReadvertiseStatus]) -> fmt::Result {

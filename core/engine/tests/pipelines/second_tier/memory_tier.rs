@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use namehop_engine::second_tier::{
-    FinishedRead, ReadId, ReadStart, RecordLocation, SecondTier, TierCounters, TierReport, TierState, TierStatus,
+    DeviceCounters, FinishedRead, ReadId, ReadStart, RecordLocation, SecondTier, TierCounters, TierReport, TierState,
+    TierStatus,
 };
 use namehop_packet::Timestamp;
 
@@ -176,7 +177,8 @@ impl SecondTier for MemoryTier {
     }
 
     fn report(&self) -> TierReport {
-        let status = TierStatus { state: TierState::Working, reads: self.started_reads, ..TierStatus::default() };
+        let counters = DeviceCounters { reads: self.started_reads, ..DeviceCounters::default() };
+        let status = TierStatus { state: TierState::Working, counters, ..TierStatus::default() };
         TierReport { status, counters: self.counters, waiting: 0 }
     }
 }
