@@ -115,7 +115,7 @@ path-table: setup-test ## measure namehop cat over many kinds of paths and print
 
 nic-test: setup-nic ports ## test network cards without the kernel, in a virtual machine (needs no root and no card)
 	cargo build --locked --package namehop --package namehop-p4
-	cargo build --locked --package namehop-dpdk --example steering
+	cargo build --locked --package namehop-port --example steering
 	NAMEHOP=target/debug/namehop .venv/bin/pytest -q tests/nic
 
 fuzz: setup ## run every fuzz target for FUZZ_SECONDS (60) and add new inputs to fuzz/corpus

@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 name=libnamehop_dpdk.so
-sources=io/dpdk/shim
+sources=io/port/shim
 # The libraries of DPDK that the sources call.
 libraries=(-lrte_ethdev -lrte_mbuf -lrte_mempool -lrte_ring -lrte_eal)
 

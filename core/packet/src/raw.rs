@@ -1,7 +1,7 @@
 //! The layout of a packet buffer in memory: the fields of DPDK's `struct rte_mbuf` that Namehop reads and writes.
 //!
 //! The packet path accesses a packet several times, so this is done without function calls. The shim of the crate
-//! `dpdk` asserts the same offsets against the headers of the DPDK version that is linked.
+//! `port` asserts the same offsets against the headers of the DPDK version that is linked.
 
 use std::ffi::c_void;
 use std::mem::{offset_of, size_of};

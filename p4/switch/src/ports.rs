@@ -4,11 +4,11 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use namehop_dpdk::DpdkError;
-use namehop_dpdk::drivers::{self, Device, Driver, MemifSizes, OpenError, OpenPort, Presence, Spread, Wishes};
-use namehop_dpdk::losses::Losses;
 use namehop_face::uri::{self, FaceUri};
 use namehop_packet::{BufferPool, PortQueue};
+use namehop_port::DpdkError;
+use namehop_port::drivers::{self, Device, Driver, MemifSizes, OpenError, OpenPort, Presence, Spread, Wishes};
+use namehop_port::losses::Losses;
 use thiserror::Error;
 
 use crate::controller::Controller;

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crossbeam_queue::ArrayQueue;
-use namehop_dpdk::BURST;
 use namehop_face::wake::Waker;
 use namehop_packet::{PacketBuffer, PortQueue};
+use namehop_port::BURST;
 
 use crate::program::{Engine, Fates};
 

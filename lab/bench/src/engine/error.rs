@@ -20,7 +20,7 @@ pub enum EngineBenchError {
     Name(#[from] DecodeError),
     /// DPDK did not start, or memory could not be allocated.
     #[error("{0}; 'namehop bench engine --help' lists the requirements")]
-    Dpdk(#[from] namehop_dpdk::DpdkError),
+    Dpdk(#[from] namehop_port::DpdkError),
     /// Tables or faces could not be created.
     #[error("cannot assemble the router: {0}")]
     Rig(String),

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use namehop_dpdk::memory::MemoryPort;
-use namehop_dpdk::{Devices, Eal, mempool_bytes, use_mempools};
 use namehop_engine::engine::{CsConfig, Engine, EngineConfig};
 use namehop_engine::fib::FibWriter;
 use namehop_engine::second_tier::SecondTier;
@@ -21,6 +19,8 @@ use namehop_face::wake::Waker;
 use namehop_hash::HashKey;
 use namehop_orders::{Order, ScheduleKind};
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue, Timestamp};
+use namehop_port::memory::MemoryPort;
+use namehop_port::{Devices, Eal, mempool_bytes, use_mempools};
 use namehop_table::clock::cycles;
 use namehop_worker::{Worker, WorkerHandle, WorkerRings};
 use tokio::sync::mpsc::unbounded_channel;

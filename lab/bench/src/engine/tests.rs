@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use namehop_dpdk::{Devices, Eal};
 use namehop_orders::FlowBlock;
+use namehop_port::{Devices, Eal};
 use namehop_simulate::run::{Plan, Source, run};
 use namehop_store::PolicyKind;
 use namehop_traffic::workload::{Workload, WorkloadKind, WorkloadShape};

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use namehop_dpdk::drivers::Driver;
 use namehop_engine::dispatch::MAX_WORKERS;
 use namehop_face::FaceUri;
 use namehop_face::address::VlanId;
 use namehop_face::port::PortNetwork;
 use namehop_face::registry::max_unsolicited_faces;
 use namehop_packet::size::LARGE_BYTES;
+use namehop_port::drivers::Driver;
 
 use super::automatic::Auto;
 use super::fault::Fault;

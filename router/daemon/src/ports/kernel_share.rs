@@ -1,11 +1,11 @@
 //! The TAP interface through which the kernel gets its share of the traffic of a network card that a port uses without
 //! the kernel.
 
-use namehop_dpdk::drivers::Device;
-use namehop_dpdk::losses::Losses;
-use namehop_dpdk::tap::TapPort;
 use namehop_face::address::MacAddress;
 use namehop_face::port::PortId;
+use namehop_port::drivers::Device;
+use namehop_port::losses::Losses;
+use namehop_port::tap::TapPort;
 use tracing::{info, warn};
 
 use super::PortContext;

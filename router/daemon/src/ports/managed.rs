@@ -7,10 +7,6 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, info, warn};
 
-use namehop_dpdk::DpdkError;
-use namehop_dpdk::drivers::{Device, OpenError, OpenPort, Opener, Presence, Wishes};
-use namehop_dpdk::losses::Losses;
-use namehop_dpdk::wanted::Wanted;
 use namehop_face::address::{MacAddress, VlanId, is_group};
 use namehop_face::encapsulation::{FacePeer, Framing, Peer, solicitation_group};
 use namehop_face::port::{PortId, PortNetwork, PortParams, PortQueues, WorkerSilent};
@@ -18,6 +14,10 @@ use namehop_face::registry::{Face, FaceParams, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_face::{FaceUri, LinkDrop};
 use namehop_packet::FaceId;
+use namehop_port::DpdkError;
+use namehop_port::drivers::{Device, OpenError, OpenPort, Opener, Presence, Wishes};
+use namehop_port::losses::Losses;
+use namehop_port::wanted::Wanted;
 
 use super::PortContext;
 use super::kernel_share::KernelShare;

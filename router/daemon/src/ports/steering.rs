@@ -1,11 +1,11 @@
 //! Steering: tells a network card with several queues which frames belong to a face, so that it puts them into one
 //! queue.
 
-use namehop_dpdk::drivers::Device;
-use namehop_dpdk::steering::{Flow, Origin};
 use namehop_face::address::VlanId;
 use namehop_face::encapsulation::{FacePeer, InternetPeer, Peer, SourcePort, Tunnel, VXLAN_PORT};
 use namehop_face::registry::Face;
+use namehop_port::drivers::Device;
+use namehop_port::steering::{Flow, Origin};
 use tracing::{debug, info};
 
 /// Returns the fields that all frames of the face to this peer share. `None` for groups, to which any host may send,

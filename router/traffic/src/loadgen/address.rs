@@ -4,10 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use namehop_client::target::TransportUri;
-use namehop_dpdk::drivers::Driver;
 use namehop_face::FaceUri;
 use namehop_face::encapsulation::{FacePeer, Peer};
 use namehop_face::registry::MIN_MTU_BYTES;
+use namehop_port::drivers::Driver;
 use namehop_wire::MAX_PACKET_SIZE;
 
 /// Address of a link in one URI.

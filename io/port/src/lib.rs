@@ -23,12 +23,12 @@
 //! The queues of a port belong to one thread at a time.
 //!
 //! ```
-//! use namehop_dpdk::interface::Interface;
+//! use namehop_port::interface::Interface;
 //!
 //! let interface = Interface::query("lo")?;
 //! println!("{interface:?}");
 //! assert!(Interface::query("no-such-if").is_err());
-//! # Ok::<(), namehop_dpdk::DpdkError>(())
+//! # Ok::<(), namehop_port::DpdkError>(())
 //! ```
 
 mod backoff;

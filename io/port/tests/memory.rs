@@ -1,8 +1,8 @@
 //! Frames over a link in memory.
 
-use namehop_dpdk::memory::MemoryPort;
-use namehop_dpdk::{Devices, Eal, mempool_bytes, use_mempools};
 use namehop_packet::{BufferPool, PacketBuffer};
+use namehop_port::memory::MemoryPort;
+use namehop_port::{Devices, Eal, mempool_bytes, use_mempools};
 
 #[test]
 fn a_link_in_memory_is_bounded_and_gives_back_what_it_holds() {

@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use namehop_dpdk::nic::{NicPort, Source};
-use namehop_dpdk::steering::{Flow, Origin};
-use namehop_dpdk::{Devices, Eal, mempool_bytes, use_mempools};
 use namehop_packet::{BufferPool, PortQueue};
+use namehop_port::nic::{NicPort, Source};
+use namehop_port::steering::{Flow, Origin};
+use namehop_port::{Devices, Eal, mempool_bytes, use_mempools};
 
 /// DPDK's null driver, which receives an endless stream of empty frames and supports no rules.
 #[test]

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use namehop_dpdk::pcap;
 use namehop_packet::{BufferPool, PortQueue};
+use namehop_port::pcap;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -49,7 +49,7 @@ fn a_capture_is_read_whole_with_few_buffers_and_what_is_sent_is_written() {
         frames.clear();
     }
     assert!(!port.has_ended());
-    assert_eq!(port.losses(), namehop_dpdk::losses::Losses::default());
+    assert_eq!(port.losses(), namehop_port::losses::Losses::default());
     // Frames that were accepted are written before the port is closed.
     drop((port, queue));
     let written = fs::read(&output).expect("written");

@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use namehop_dpdk::{Devices, Eal, use_mempools};
 use namehop_packet::{BufferPool, testing};
+use namehop_port::{Devices, Eal, use_mempools};
 
 /// Enough for all tests of this file together.
 const EAL_BYTES: usize = 96 << 20;

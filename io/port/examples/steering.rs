@@ -8,11 +8,11 @@ use std::error::Error;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use namehop_dpdk::nic::{NicPort, NicQueue, Source};
-use namehop_dpdk::packet_socket::{MAX_FRAME_BYTES, PacketPort, PacketQueue};
-use namehop_dpdk::steering::{Flow, Origin};
-use namehop_dpdk::{Devices, Eal, mempool_bytes, use_mempools};
 use namehop_packet::{BufferPool, PortQueue};
+use namehop_port::nic::{NicPort, NicQueue, Source};
+use namehop_port::packet_socket::{MAX_FRAME_BYTES, PacketPort, PacketQueue};
+use namehop_port::steering::{Flow, Origin};
+use namehop_port::{Devices, Eal, mempool_bytes, use_mempools};
 
 const QUEUES: usize = 4;
 const FRAMES: usize = 20;

@@ -5,8 +5,8 @@ use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use namehop_dpdk::wanted::Wanted;
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
+use namehop_port::wanted::Wanted;
 
 /// Frames are no longer expected after this time without one.
 const PATIENCE: Duration = Duration::from_secs(2);
