@@ -26,8 +26,8 @@ use crate::uri::FaceUri;
 pub use face::Face;
 pub use link_options::LinkOptions;
 pub use params::{
-    DEFAULT_CONGESTION_THRESHOLD_BYTES, DEFAULT_MARKING_INTERVAL_NS, FaceFlags, FaceParams, FacePersistency,
-    FaceUpdate, MIN_MTU_BYTES, RejectedProperties,
+    BASE_PACKET_BYTES, DEFAULT_CONGESTION_THRESHOLD_BYTES, DEFAULT_MARKING_INTERVAL_NS, FaceFlags, FaceParams,
+    FacePersistency, FaceUpdate, MIN_MTU_BYTES, RejectedProperties,
 };
 pub(crate) use path_mtu::PathMtu;
 pub use pit_tokens::PitTokenMode;

@@ -9,6 +9,7 @@ use super::vxlan::{self, VXLAN_BYTES};
 use super::{Framing, Peer, entropy};
 use crate::address::{MacAddress, VlanId, Vni};
 use crate::peers::{PeerAddress, mix};
+use crate::registry::BASE_PACKET_BYTES;
 use crate::uri::{DEFAULT_PORT, FaceUri, Host, HostPort, IpFamily, PortOptions};
 
 /// The peer of a face on a port.
@@ -21,7 +22,7 @@ pub enum FacePeer {
 }
 
 /// Returns the length of the IP and UDP headers of packets to this address.
-pub(crate) fn udp_header_bytes(remote: IpAddr) -> usize {
+fn udp_header_bytes(remote: IpAddr) -> usize {
     UDP_BYTES + if remote.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES }
 }
 
@@ -144,6 +145,14 @@ impl FacePeer {
         match self {
             FacePeer::Link(_) => mtu_bytes,
             FacePeer::Internet(peer) => mtu_bytes.saturating_sub(peer.header_bytes()),
+        }
+    }
+
+    /// Returns the largest NDN frame that every path to this peer carries, in bytes; `None` for a peer on the link.
+    pub fn base_mtu_bytes(&self) -> Option<usize> {
+        match self {
+            FacePeer::Link(_) => None,
+            FacePeer::Internet(_) => Some(self.mtu_bytes(BASE_PACKET_BYTES)),
         }
     }
 

@@ -48,7 +48,7 @@ use crate::uri::{FaceUri, PortOptions};
 
 pub use ethernet::{ETHERTYPE_NDN, HEADER_BYTES, MIN_FRAME_BYTES, NDN_GROUP};
 pub use face_peer::{FacePeer, InternetPeer, SourcePort, Tunnel};
-pub(crate) use face_peer::{Flow, InternetKey, udp_header_bytes};
+pub(crate) use face_peer::{Flow, InternetKey};
 pub(crate) use last_datagram::LastDatagram;
 pub use neighbour_discovery::solicitation_group;
 pub use vlan::VLAN_HEADER_BYTES;

@@ -121,7 +121,7 @@ impl LinkService {
         let options = face.link_options().of_worker(worker == face.home_worker());
         LinkService {
             counters: Arc::clone(face.counters.worker(worker)),
-            large_above_bytes: probing::base_bytes(&face),
+            large_above_bytes: face.base_mtu_bytes().unwrap_or(u16::MAX),
             face,
             options,
             next_sequence: first_sequence,

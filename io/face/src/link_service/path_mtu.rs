@@ -20,7 +20,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use namehop_packet::Timestamp;
 
-use crate::registry::PathMtu;
+use crate::registry::{BASE_PACKET_BYTES, PathMtu};
 
 /// Number of times that a size is probed before it counts as too large.
 const TRIES: u8 = 3;
@@ -34,9 +34,6 @@ const UNANSWERED_PAUSE_MS: u64 = 60_000;
 /// Pause between two searches for a larger MTU (RFC 8899 section 5.1.1).
 const RAISE_PAUSE_MS: u64 = 600_000;
 
-/// Size in bytes of the IP packet with a frame of the base size. It is the least that an IPv6 link carries (RFC 8200
-/// section 5), and hardly any path of IPv4 carries less.
-pub(super) const BASE_PACKET_BYTES: usize = 1280;
 /// Sizes in bytes of IP packets that a search tries, smallest first; the largest allowed frame comes last. Most paths
 /// have one of few MTUs, from Ethernet, jumbo frames or usual tunnels. In increasing order only the last probe is
 /// lost, and lost probes take most of the time of a search.

@@ -7,10 +7,8 @@ use namehop_packet::{BufferPool, LinkType, PacketBuffer, Timestamp};
 use namehop_wire::lp::{KnowsPitTokens, PathMtuProbe};
 
 use super::LinkService;
-use super::path_mtu::{BASE_PACKET_BYTES, PathMtuSearch, Step};
-use crate::encapsulation::{FacePeer, udp_header_bytes};
+use super::path_mtu::{PathMtuSearch, Step};
 use crate::registry::{Face, FacePersistency};
-use crate::uri::FaceUri;
 
 /// Maximum number of probes answered in a second. A search sends fewer.
 const ANSWERS_PER_SECOND: u32 = 32;
@@ -32,9 +30,9 @@ pub(super) struct PathProbing {
 }
 
 impl PathProbing {
-    fn new(face: &Face) -> Box<Self> {
+    fn new(face: &Face, base_bytes: u16) -> Box<Self> {
         Box::new(PathProbing {
-            search: PathMtuSearch::new(base_bytes(face)),
+            search: PathMtuSearch::new(base_bytes),
             path: face.path_mtu.path(),
             is_due: false,
             owed: None,
@@ -59,27 +57,9 @@ impl PathProbing {
     }
 }
 
-/// Returns the size in bytes above which frames of a face are large; [`u16::MAX`] if its path MTU is not discovered.
-pub(super) fn base_bytes(face: &Face) -> u16 {
-    let is_one_peer = face.is_datagram() && face.link_type() == LinkType::PointToPoint;
-    let remote = face.remote_uri();
-    let base_bytes = match FacePeer::of(remote, &face.local_uri()) {
-        Some(peer @ FacePeer::Internet(_)) => Some(peer.mtu_bytes(BASE_PACKET_BYTES)),
-        Some(FacePeer::Link(_)) => None,
-        // Nothing on a path within this host is narrower than its route.
-        None => match (remote, remote.socket_address()) {
-            (FaceUri::Udp { .. }, Some(at)) if !at.ip().is_loopback() => {
-                Some(BASE_PACKET_BYTES - udp_header_bytes(at.ip()))
-            }
-            _ => None,
-        },
-    };
-    base_bytes.filter(|_| is_one_peer).map_or(u16::MAX, |bytes| bytes as u16)
-}
-
 impl LinkService {
     fn probing(&mut self) -> &mut PathProbing {
-        self.probing.get_or_insert_with(|| PathProbing::new(&self.face))
+        self.probing.get_or_insert_with(|| PathProbing::new(&self.face, self.large_above_bytes))
     }
 
     /// Notes that a large frame is sent, or a packet that needs one. If the home worker does not look by itself, the

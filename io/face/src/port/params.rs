@@ -58,6 +58,7 @@ pub fn face_params(peer: impl Into<FacePeer>, port: &FaceUri, mtu_bytes: usize) 
     let mut params = FaceParams::new(remote, local);
     params.is_datagram = true;
     params.link_mtu_bytes = peer.mtu_bytes(mtu_bytes);
+    params.base_mtu_bytes = peer.base_mtu_bytes();
     match peer {
         FacePeer::Link(Peer::Bare) => {
             params.allowed_persistencies = &[FacePersistency::Persistent, FacePersistency::Permanent]
@@ -73,4 +74,27 @@ pub fn face_params(peer: impl Into<FacePeer>, port: &FaceUri, mtu_bytes: usize) 
         }
     }
     params
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faces_over_ip_know_what_every_path_carries() {
+        let uri = |text: &str| text.parse::<FaceUri>().expect("URI");
+        for (remote, local, bytes) in [
+            ("udp4://192.0.2.1:6363", "dev://eth0?ip=192.0.2.2&port=6363", Some(1280 - 28)),
+            ("udp6://[2001:db8::1]:6363", "dev://eth0?ip=2001:db8::2&port=6363", Some(1280 - 48)),
+            ("vxlan4://192.0.2.1?vni=7", "dev://eth0?ip=192.0.2.2", Some(1280 - 50)),
+            ("ether://[02:00:00:00:00:01]", "dev://eth0", None),
+            ("ether://[01:00:5e:00:17:aa]", "dev://eth0", None),
+            ("memif:///run/memif.sock?id=1", "memif:///run/memif.sock?id=1", None),
+        ] {
+            let (remote, local) = (uri(remote), uri(local));
+            let peer = FacePeer::of(&remote, &local).expect("a peer");
+            let params = face_params(peer, &local.port(), 1500);
+            assert_eq!((params.base_mtu_bytes, &params.remote_uri, &params.local_uri), (bytes, &remote, &local));
+        }
+    }
 }

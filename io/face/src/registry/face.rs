@@ -38,6 +38,8 @@ pub struct Face {
     idle_timeout: Option<Duration>,
     flags: AtomicU64,
     link_mtu_bytes: AtomicU32,
+    /// Frames larger than this are large; `None` if the path MTU is not discovered.
+    base_mtu_bytes: Option<u16>,
     /// As management has set it; [`u32::MAX`] if it has set none.
     mtu_override_bytes: AtomicU32,
     /// The MTU that probes have found.
@@ -78,6 +80,7 @@ impl Face {
             pit_tokens: PitTokens::new(params.link_type, PitTokenMode::of(flags).unwrap_or_default()),
             probe_interests: ProbeInterests::default(),
             link_mtu_bytes: AtomicU32::new(clamp_mtu(params.link_mtu_bytes)),
+            base_mtu_bytes: base_mtu_bytes(&params),
             mtu_override_bytes: AtomicU32::new(u32::MAX),
             path_mtu: PathMtu::default(),
             base_congestion_marking_interval_ns: AtomicU64::new(params.base_congestion_marking_interval_ns),
@@ -229,6 +232,12 @@ impl Face {
         link.min(self.mtu_override_bytes.load(Ordering::Relaxed)) as usize
     }
 
+    /// Returns the largest frame that every path to the peer carries, in bytes; `None` if the path MTU is not
+    /// discovered.
+    pub(crate) fn base_mtu_bytes(&self) -> Option<u16> {
+        self.base_mtu_bytes
+    }
+
     /// Returns the MTU in bytes that management has set; `None` if it has set none.
     pub fn requested_mtu_bytes(&self) -> Option<u64> {
         let bytes = self.mtu_override_bytes.load(Ordering::Relaxed);
@@ -359,6 +368,13 @@ impl Face {
 }
 
 const _: () = assert!(MAX_PACKET_SIZE <= u16::MAX as usize, "an MTU fits into LinkOptions");
+
+/// Only datagrams to one peer discover the path MTU.
+fn base_mtu_bytes(params: &FaceParams) -> Option<u16> {
+    let is_one_peer = params.is_datagram && params.link_type == LinkType::PointToPoint;
+    let bytes = params.base_mtu_bytes.filter(|_| is_one_peer)?;
+    Some(u16::try_from(bytes).unwrap_or(u16::MAX))
+}
 
 fn clamp_mtu(bytes: usize) -> u32 {
     bytes.clamp(MIN_MTU_BYTES, MAX_PACKET_SIZE) as u32

@@ -10,6 +10,9 @@ use crate::uri::FaceUri;
 
 /// Smallest MTU a link may have, in bytes.
 pub const MIN_MTU_BYTES: usize = 64;
+/// Size in bytes of an IP packet that every path carries. It is the least that an IPv6 link carries (RFC 8200 section 5),
+/// and hardly any path of IPv4 carries less.
+pub const BASE_PACKET_BYTES: usize = 1280;
 /// Time that a queue must stay above the threshold before packets are marked, in nanoseconds; the default (NFD).
 pub const DEFAULT_MARKING_INTERVAL_NS: u64 = 100_000_000;
 /// Queue length above which congestion begins, in bytes; the default (NFD).
@@ -96,6 +99,11 @@ pub struct FaceParams {
     pub flags: FaceFlags,
     /// MTU of the link: the largest frame it carries, in bytes, from 64 to 8800; other values are clamped.
     pub link_mtu_bytes: usize,
+    /// The largest frame, in bytes, that every path to the peer carries: [`BASE_PACKET_BYTES`] less the headers of IP
+    /// and what is above it. `None` if the path MTU is not discovered, because the link is no path over IP to another
+    /// host. Only datagram faces with one peer discover it. It depends on the address of the peer only, so it stays
+    /// when the local address changes.
+    pub base_mtu_bytes: Option<usize>,
     /// The link keeps packet borders and may need fragmentation (UDP, Ethernet). Otherwise it is a stream of whole
     /// packets.
     pub is_datagram: bool,
@@ -127,6 +135,7 @@ impl FaceParams {
             allowed_persistencies: &[FacePersistency::Persistent],
             flags: FaceFlags::default(),
             link_mtu_bytes: MAX_PACKET_SIZE,
+            base_mtu_bytes: None,
             is_datagram: false,
             is_up: true,
             idle_timeout: None,

@@ -5,6 +5,7 @@
 //! makes fragments that fit. Routes within this host carry the largest packet.
 
 use std::io;
+use std::net::IpAddr;
 
 use nix::libc;
 use nix::sys::socket::sockopt::{GetUsize, IpMtu, SetUsize};
@@ -17,7 +18,12 @@ use super::datagram_path::Path;
 use super::listen::internet_socket;
 use super::shared::ServiceState;
 use super::udp::{Channel, Peer};
-use crate::encapsulation::udp_header_bytes;
+use crate::registry::BASE_PACKET_BYTES;
+
+/// Lengths of the headers of IPv4 without options, IPv6 and UDP, in bytes.
+const IPV4_BYTES: usize = 20;
+const IPV6_BYTES: usize = 40;
+const UDP_BYTES: usize = 8;
 
 /// `IPV6_MTU` (ipv6(7)).
 #[derive(Debug, Clone, Copy)]
@@ -55,9 +61,20 @@ pub(super) fn refuse_fragments(socket: &Socket, is_v4: bool) {
     }
 }
 
+/// Returns the length of the IP and UDP headers of packets to this address, in bytes.
+fn header_bytes(remote: IpAddr) -> usize {
+    UDP_BYTES + if remote.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES }
+}
+
+/// Returns the largest NDN frame that every path to this address carries, in bytes; `None` for paths within this host,
+/// on which nothing is narrower than the route.
+pub(super) fn base_bytes(remote: IpAddr) -> Option<usize> {
+    (!remote.is_loopback()).then(|| BASE_PACKET_BYTES - header_bytes(remote))
+}
+
 /// Returns the largest NDN frame on this path in bytes: as configured, or as the route allows.
 pub(super) fn of_path(shared: &ServiceState, path: &Path) -> usize {
-    let of_route = || of_route(path).ok().map(|bytes| bytes.saturating_sub(udp_header_bytes(path.remote.ip())));
+    let of_route = || of_route(path).ok().map(|bytes| bytes.saturating_sub(header_bytes(path.remote.ip())));
     // The face clamps larger values to the largest packet.
     shared.config.datagram_mtu_bytes.or_else(of_route).unwrap_or(usize::MAX)
 }
@@ -94,5 +111,19 @@ pub(super) fn renew(shared: &ServiceState, peer: &Peer) {
 pub(super) fn renew_refused(shared: &ServiceState, channel: &Channel) {
     for peer in channel.take_refused() {
         renew(shared, &peer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_to_other_hosts_carry_1280_bytes_with_headers() {
+        for (remote, bytes) in
+            [("192.0.2.1", Some(1280 - 28)), ("2001:db8::1", Some(1280 - 48)), ("127.0.0.1", None), ("::1", None)]
+        {
+            assert_eq!(base_bytes(remote.parse().expect("an address")), bytes, "{remote}");
+        }
     }
 }

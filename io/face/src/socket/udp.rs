@@ -230,6 +230,7 @@ impl Channel {
         let mut params = shared.params(FaceUri::udp(path.remote), FaceUri::udp(path.local));
         params.flags = params.flags.union(shared.marking_flags());
         params.link_mtu_bytes = mtu::of_path(shared, &path);
+        params.base_mtu_bytes = mtu::base_bytes(path.remote.ip());
         params.persistency = persistency;
         params.idle_timeout = Some(Duration::from_millis(shared.config.udp_idle_ms));
         params.allowed_persistencies = match self.audience {

@@ -3,7 +3,6 @@
 use namehop_packet::LinkType;
 use namehop_wire::lp::PathMtuProbe;
 
-use super::super::probing::base_bytes;
 use super::*;
 use crate::registry::{FacePersistency, FaceUpdate};
 
@@ -14,13 +13,10 @@ fn uri(text: &str) -> FaceUri {
     text.parse().expect("URI")
 }
 
-fn params(remote: &str, local: &str) -> FaceParams {
-    let link_mtu_bytes = 1472;
-    FaceParams { is_datagram: true, link_mtu_bytes, ..FaceParams::new(uri(remote), uri(local)) }
-}
-
 fn udp() -> FaceParams {
-    params("udp4://192.0.2.1:6363", "udp4://192.0.2.2:6363")
+    let (link_mtu_bytes, base_mtu_bytes) = (1472, Some(1252));
+    let params = FaceParams::new(uri("udp4://192.0.2.1:6363"), uri("udp4://192.0.2.2:6363"));
+    FaceParams { is_datagram: true, link_mtu_bytes, base_mtu_bytes, ..params }
 }
 
 /// A face to a peer that has shown that it is a Namehop.
@@ -39,29 +35,13 @@ fn probe_in(frames: &[Vec<u8>]) -> (usize, u32) {
 }
 
 #[test]
-fn faces_over_ip_to_one_other_host_probe() {
+fn datagram_faces_with_one_peer_probe_if_their_base_is_known() {
     let group = FaceParams { link_type: LinkType::MultiAccess, ..udp() };
-    let stream = FaceParams { is_datagram: false, ..params("tcp4://192.0.2.1:6363", "tcp4://192.0.2.2:6363") };
-    let none = u16::MAX;
-    let table = [
-        (udp(), 1280 - 28),
-        (params("udp6://[2001:db8::1]:6363", "udp6://[2001:db8::2]:6363"), 1280 - 48),
-        (params("udp4://192.0.2.1:6363", "dev://eth0?ip=192.0.2.2&port=6363"), 1280 - 28),
-        (params("udp6://[2001:db8::1]:6363", "dev://eth0?ip=2001:db8::2&port=6363"), 1280 - 48),
-        (params("vxlan4://192.0.2.1?vni=7", "dev://eth0?ip=192.0.2.2"), 1280 - 50),
-        (params("udp4://127.0.0.1:6363", "udp4://127.0.0.1:6364"), none),
-        (params("udp6://[::1]:6363", "udp6://[::1]:6364"), none),
-        (params("ether://[02:00:00:00:00:01]", "dev://eth0"), none),
-        (params("ether://[01:00:5e:00:17:aa]", "dev://eth0"), none),
-        (params("memif:///run/memif.sock?id=1", "memif:///run/memif.sock?id=1"), none),
-        (params("unix:///run/nfd.sock", "unix:///run/nfd.sock"), none),
-        (group, none),
-        (stream, none),
-    ];
-    for (params, expected) in table {
-        let what = format!("{} {}", params.remote_uri, params.local_uri);
+    let stream = FaceParams { is_datagram: false, ..udp() };
+    let link = FaceParams { base_mtu_bytes: None, ..udp() };
+    for (params, expected) in [(udp(), 1252), (group, u16::MAX), (stream, u16::MAX), (link, u16::MAX)] {
         let face = FaceTable::new().insert(params).expect("face");
-        assert_eq!(base_bytes(&face), expected, "{what}");
+        assert_eq!(LinkService::new(face, 0).large_above_bytes, expected);
     }
 }
 
