@@ -55,7 +55,7 @@ impl Vni {
 
     /// Returns the network with this identifier, as it is in headers.
     #[inline]
-    pub(crate) const fn from_be_bytes([high, middle, low]: [u8; 3]) -> Vni {
+    pub const fn from_be_bytes([high, middle, low]: [u8; 3]) -> Vni {
         Vni(u32::from_be_bytes([0, high, middle, low]))
     }
 

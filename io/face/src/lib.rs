@@ -1,12 +1,12 @@
-//! Faces and links: the connection of the forwarding engine to the network.
+//! Faces and links: the connection of the forwarding engine to the network. Faces over links that workers poll are in
+//! the crate `port`.
 //!
 //! * [`uri`]: the textual addresses of faces, and [`address`]: addresses on links.
 //! * [`registry`]: the faces that exist, with their properties and [`counters`], shared by all threads.
 //! * [`ring`] and [`wake`]: transport of frames between the input/output threads and the workers.
 //! * [`link_service`]: NDNLPv2 on one face: between frames and network-layer packets.
 //! * [`socket`]: faces over UDP, TCP, Unix and WebSocket sockets.
-//! * [`port`]: faces over links that the worker polls by itself.
-//! * [`encapsulation`]: the headers around NDN packets on those links.
+//! * [`peers`]: finds the face of a remote address; [`unsolicited`]: the slots of unsolicited peers.
 //! * [`capture`]: copies of frames, for files.
 //! * [`latency`]: time that packets stay in the router.
 //! * [`wait_watch`]: time that frames wait in receive queues.
@@ -26,19 +26,17 @@
 pub mod address;
 pub mod capture;
 pub mod counters;
-pub mod encapsulation;
 pub mod latency;
 pub mod link_service;
 mod list;
 pub mod log_limit;
-mod peers;
-pub mod port;
+pub mod peers;
 pub mod registry;
 pub mod ring;
 pub mod sampling;
 pub mod silence;
 pub mod socket;
-mod unsolicited;
+pub mod unsolicited;
 pub mod uri;
 pub mod wait_watch;
 pub mod wake;

@@ -14,33 +14,39 @@ use std::net::{IpAddr, SocketAddr};
 const INITIAL_SLOTS: usize = 16;
 
 /// An address that identifies a peer.
-pub(crate) trait PeerAddress: Copy + Eq {
+pub trait PeerAddress: Copy + Eq {
     /// Returns a hash that hosts without the key cannot steer.
     fn hash(&self, key: (u64, u64)) -> u64;
 }
 
 /// A map from remote address to `V`.
 #[derive(Debug)]
-pub(crate) struct PeerTable<V, A = SocketAddr> {
+pub struct PeerTable<V, A = SocketAddr> {
     slots: Vec<Option<(A, V)>>,
     used: usize,
     key: (u64, u64),
 }
 
+impl<V, A: PeerAddress> Default for PeerTable<V, A> {
+    fn default() -> Self {
+        PeerTable::new()
+    }
+}
+
 impl<V, A: PeerAddress> PeerTable<V, A> {
     /// Creates an empty table with a fresh key.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let random = RandomState::new();
         PeerTable { slots: empty(INITIAL_SLOTS), used: 0, key: (random.hash_one(0_u8), random.hash_one(1_u8) | 1) }
     }
 
     /// Returns the entry of `address`.
-    pub(crate) fn get(&self, address: &A) -> Option<&V> {
+    pub fn get(&self, address: &A) -> Option<&V> {
         self.slots[self.find(address)].as_ref().map(|(_, value)| value)
     }
 
     /// Adds or replaces the entry of `address`.
-    pub(crate) fn insert(&mut self, address: A, value: V) {
+    pub fn insert(&mut self, address: A, value: V) {
         // At most half full, so probe sequences stay short and always end at an empty slot.
         if (self.used + 1) * 2 > self.slots.len() {
             let larger = empty(self.slots.len() * 2);
@@ -56,7 +62,7 @@ impl<V, A: PeerAddress> PeerTable<V, A> {
     }
 
     /// Removes the entry of `address`.
-    pub(crate) fn remove(&mut self, address: &A) -> Option<V> {
+    pub fn remove(&mut self, address: &A) -> Option<V> {
         let mut hole = self.find(address);
         let (_, value) = self.slots[hole].take()?;
         self.used -= 1;
@@ -75,7 +81,7 @@ impl<V, A: PeerAddress> PeerTable<V, A> {
     }
 
     /// Returns all entries.
-    pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
+    pub fn values(&self) -> impl Iterator<Item = &V> {
         self.slots.iter().flatten().map(|(_, value)| value)
     }
 
@@ -103,7 +109,9 @@ fn empty<V, A>(slots: usize) -> Vec<Option<(A, V)>> {
     std::iter::repeat_with(|| None).take(slots).collect()
 }
 
-pub(crate) fn mix(left: u64, right: u64) -> u64 {
+/// Mixes two numbers into one, of which every bit depends on all bits of both.
+#[inline]
+pub fn mix(left: u64, right: u64) -> u64 {
     let product = u128::from(left) * u128::from(right);
     (product as u64) ^ ((product >> 64) as u64)
 }
@@ -132,7 +140,7 @@ impl PeerAddress for [u8; 6] {
 
 /// Returns a number that identifies a sender on a multi-access link. Never 0, which identifies the only peer of a
 /// point-to-point link.
-pub(crate) fn endpoint_number(address: &impl PeerAddress) -> u64 {
+pub fn endpoint_number(address: &impl PeerAddress) -> u64 {
     address.hash((0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93)) | 1
 }
 

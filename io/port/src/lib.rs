@@ -1,4 +1,9 @@
-//! Ports and packet memory on DPDK. This is the only crate of Namehop that uses DPDK.
+//! Ports: links that workers poll by themselves, and packet memory for them. This is the only crate of Namehop that
+//! uses DPDK.
+//!
+//! * [`drivers`]: opens ports, by one driver for each kind of device.
+//! * [`faces`]: the ports of a worker and the faces on them.
+//! * [`encapsulation`]: the headers around NDN packets on ports.
 //!
 //! * [`shim`]: loads DPDK at run time; programs are built and start without it.
 //! * [`eal`]: DPDK's environment, started once per process when the first port needs it. It uses huge pages if the host
@@ -34,7 +39,9 @@
 mod backoff;
 pub mod drivers;
 pub mod eal;
+pub mod encapsulation;
 pub mod error;
+pub mod faces;
 mod ffi;
 pub mod interface;
 pub mod losses;

@@ -20,12 +20,12 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
 use namehop_face::FaceUri;
-use namehop_face::port::PortControls;
 use namehop_face::registry::{Face, FaceTable, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_packet::{BufferPool, FaceId};
 use namehop_port::DpdkError;
 use namehop_port::drivers::OpenError;
+use namehop_port::faces::PortControls;
 
 use crate::config::Config;
 use crate::memory_budget::Bounds;

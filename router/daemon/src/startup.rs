@@ -14,7 +14,6 @@ use namehop_engine::engine::EngineError;
 use namehop_engine::fib::{FibError, FibWriter};
 use namehop_engine::strategy::StrategyInstance;
 use namehop_face::FaceUri;
-use namehop_face::port::PortControls;
 use namehop_face::registry::{FaceFlags, FaceParams, FacePersistency, FaceTable};
 use namehop_face::ring::{FrameInlet, FrameRing, SocketInlets};
 use namehop_face::socket::{
@@ -26,6 +25,7 @@ use namehop_manage::http::HttpError;
 use namehop_manage::readvertise::{DaemonSettings, Destination, GatewaySettings, IdentityError, SigningIdentity};
 use namehop_manage::rib::RouteLimits;
 use namehop_packet::{BufferPool, FaceId, FaceScope};
+use namehop_port::faces::PortControls;
 use namehop_table::{HugePages, PageKind, Readiness, make_memory_ready_ahead, table_memory, table_memory_by_pages};
 
 use crate::config::{Auto, Config, OriginText, Trust};

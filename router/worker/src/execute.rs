@@ -7,8 +7,8 @@ use tracing::{debug, warn};
 
 use namehop_engine::engine::EngineStatus;
 use namehop_face::latency::LatencyRecorder;
-use namehop_face::port::QueueCounts;
 use namehop_packet::Timestamp;
+use namehop_port::faces::QueueCounts;
 
 use super::command::WorkerCommand;
 use super::commands::Erased;

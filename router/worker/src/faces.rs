@@ -12,11 +12,11 @@ use namehop_engine::engine::Engine;
 use namehop_face::capture::Direction;
 use namehop_face::counters::LinkDrop;
 use namehop_face::link_service::{DroppedInterest, LinkService, Reassembler};
-use namehop_face::port::{self, PortOutput, PortSet};
 use namehop_face::registry::{Face, FaceTable};
 use namehop_face::ring::Frame;
 use namehop_face::uri::FaceUri;
 use namehop_packet::{BufferPool, FaceId, FaceInfo, PacketBuffer, Timestamp};
+use namehop_port::faces::{self, PortOutput, PortSet};
 use tracing::warn;
 
 use super::links::Links;
@@ -250,7 +250,7 @@ impl FacesOfEngine<'_> {
     }
 }
 
-impl port::FaceRecords for FacesOfEngine<'_> {
+impl faces::FaceRecords for FacesOfEngine<'_> {
     fn add(&mut self, face: &Arc<Face>, output: PortOutput) {
         match self.faces.records.get(face.id()) {
             // A packet from another worker created the record before the port was added.
@@ -342,8 +342,8 @@ impl LinkTimers {
 
 #[cfg(test)]
 mod tests {
-    use namehop_face::encapsulation::NDN_GROUP;
     use namehop_face::registry::{FaceFlags, FaceParams, FaceTable, FaceUpdate};
+    use namehop_port::encapsulation::NDN_GROUP;
 
     use super::super::tests::small_engine;
     use super::*;

@@ -25,7 +25,6 @@ use namehop_client::nfd::HandoverCounters;
 use namehop_engine::dispatch::{NameDispatch, Owners, SAMPLED, WorkerSet};
 use namehop_face::counters::{LinkDrop, LinkDropTotals};
 use namehop_face::link_service::{CongestionMarker, DroppedInterest};
-use namehop_face::port::PortId;
 use namehop_face::sampling::SampleGaps;
 use namehop_face::wait_watch::{INTERVAL_NS, TARGET_NS};
 use namehop_face::wake::Waker;
@@ -33,6 +32,7 @@ use namehop_packet::in_place::{extract_in_place, push_in_place};
 use namehop_packet::{
     BufferPool, FaceId, Incoming, IncomingBurst, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp,
 };
+use namehop_port::faces::PortId;
 use namehop_table::{HandoverReceiver, HandoverSender, handover_ring};
 use namehop_wire::tlv::types;
 

@@ -17,7 +17,7 @@
 //! use namehop_engine::engine::{Engine, EngineConfig};
 //! use namehop_engine::fib::FibWriter;
 //! use namehop_engine::strategy::StrategyInstance;
-//! use namehop_face::port::PortSet;
+//! use namehop_port::faces::PortSet;
 //! use namehop_face::registry::{FaceFlags, FaceTable};
 //! use namehop_face::ring::FrameRing;
 //! use namehop_face::wake::Waker;
@@ -76,10 +76,10 @@ use std::time::Instant;
 
 use namehop_engine::engine::Engine;
 use namehop_engine::second_tier::SecondTier;
-use namehop_face::port::PortSet;
 use namehop_face::registry::FaceTable;
 use namehop_face::wake::Waker;
 use namehop_packet::{BufferPool, Timestamp};
+use namehop_port::faces::PortSet;
 
 use activity::Activity;
 use burst::Burst;

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use namehop_face::capture::CaptureRecorder;
 use namehop_face::latency::LatencyRecorder;
-use namehop_face::port::PortSet;
 use namehop_face::registry::Face;
 use namehop_face::ring::FrameRing;
 use namehop_face::socket::FaceEvent;
 use namehop_face::wait_watch::WaitWatch;
 use namehop_face::wake::Waker;
+use namehop_port::faces::PortSet;
 use tracing::debug;
 
 use super::latency::FrameStamps;

@@ -7,12 +7,12 @@ use namehop_engine::engine::{CsConfig, Engine, EngineConfig};
 use namehop_engine::fib::FibWriter;
 use namehop_engine::strategy::StrategyInstance;
 use namehop_face::counters::LinkDrop;
-use namehop_face::port::PortSet;
 use namehop_face::registry::{Face, FaceFlags, FaceParams, FaceTable};
 use namehop_face::ring::{Frame, FrameRing};
 use namehop_face::wake::Waker;
 use namehop_hash::HashKey;
 use namehop_packet::{BufferPool, Timestamp};
+use namehop_port::faces::PortSet;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::*;

@@ -9,11 +9,11 @@ use std::thread;
 use std::time::Duration;
 
 use namehop_face::address::VlanId;
-use namehop_face::encapsulation::{FacePeer, Framing};
-use namehop_face::port::{FaceRecords, PortId, PortNetwork, PortOutput, PortParams, PortSet, face_params};
 use namehop_face::registry::{Face, FaceFlags, FaceTable};
 use namehop_face::wake::Waker;
 use namehop_packet::{BufferPool, Checksum, FaceId, PacketBuffer, PortQueue, Timestamp};
+use namehop_port::encapsulation::{FacePeer, Framing};
+use namehop_port::faces::{FaceRecords, PortId, PortNetwork, PortOutput, PortParams, PortSet, face_params};
 use namehop_wire::tlv::read_single_element;
 use tokio::sync::mpsc::unbounded_channel;
 

@@ -144,14 +144,14 @@ impl Face {
 
     /// Sets the hardware address of the next hop of an Internet face on a port; `None` if it is unknown. The home
     /// worker resolves it, and other workers that send on the port read it.
-    pub(crate) fn set_next_hop(&self, address: Option<[u8; 6]>) {
+    pub fn set_next_hop(&self, address: Option<[u8; 6]>) {
         let number = address.map_or(NO_NEXT_HOP, |[a, b, c, d, e, f]| u64::from_be_bytes([0, 0, a, b, c, d, e, f]));
         self.next_hop.store(number, Ordering::Relaxed);
     }
 
     /// Returns the hardware address of the next hop, if it is known.
     #[inline]
-    pub(crate) fn next_hop(&self) -> Option<[u8; 6]> {
+    pub fn next_hop(&self) -> Option<[u8; 6]> {
         let number = self.next_hop.load(Ordering::Relaxed);
         let [_, _, address @ ..] = number.to_be_bytes();
         (number != NO_NEXT_HOP).then_some(address)

@@ -10,8 +10,8 @@ use crate::uri::FaceUri;
 
 /// Smallest MTU a link may have, in bytes.
 pub const MIN_MTU_BYTES: usize = 64;
-/// Size in bytes of an IP packet that every path carries. It is the least that an IPv6 link carries (RFC 8200 section 5),
-/// and hardly any path of IPv4 carries less.
+/// Size in bytes of an IP packet that every path carries. It is the least that an IPv6 link carries (RFC 8200 section
+/// 5), and hardly any path of IPv4 carries less.
 pub const BASE_PACKET_BYTES: usize = 1280;
 /// Time that a queue must stay above the threshold before packets are marked, in nanoseconds; the default (NFD).
 pub const DEFAULT_MARKING_INTERVAL_NS: u64 = 100_000_000;

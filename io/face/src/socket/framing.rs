@@ -142,7 +142,7 @@ fn is_first_of_peer(packet: &[u8]) -> bool {
 }
 
 /// Whether a datagram or frame from an unknown address justifies a new face.
-pub(crate) fn is_worth_a_face(datagram: &[u8]) -> bool {
+pub fn is_worth_a_face(datagram: &[u8]) -> bool {
     is_first_of_peer(datagram)
 }
 

@@ -67,7 +67,7 @@ use crate::registry::{Face, FaceTable, FaceUpdate};
 use crate::ring::{FrameRing, SocketInlets};
 use crate::uri::FaceUri;
 use connection::InternetListener;
-pub(crate) use framing::is_worth_a_face;
+pub use framing::is_worth_a_face;
 use listen::Bound;
 use shared::ServiceState;
 

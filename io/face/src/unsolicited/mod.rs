@@ -29,14 +29,14 @@ use share::{BY_ORIGIN, BY_USE, FRESH_FRACTION, OriginShare, Share};
 /// The origin of unsolicited peers that count together: an IPv4 address or an IPv6 /64 network, which is what one
 /// customer of a provider gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Origin {
+pub struct Origin {
     address: IpAddr,
     scope: u32,
 }
 
 impl Origin {
     /// Returns the origin of `address`.
-    pub(crate) fn of(address: SocketAddr) -> Origin {
+    pub fn of(address: SocketAddr) -> Origin {
         match address {
             SocketAddr::V4(v4) => Origin { address: IpAddr::V4(*v4.ip()), scope: 0 },
             SocketAddr::V6(v6) => {
@@ -48,7 +48,7 @@ impl Origin {
 }
 
 /// The owner of a slot.
-pub(crate) trait Occupant {
+pub trait Occupant {
     /// Whether the owner is not an unsolicited peer any more, because a command has made its face persistent.
     fn is_known(&self) -> bool;
     /// Whether packets arrived since it got its slot, or since [`Occupant::forget_heard`].
@@ -59,7 +59,7 @@ pub(crate) trait Occupant {
 
 /// Handle of a taken slot. The slot may have another owner by now.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SlotHandle {
+pub struct SlotHandle {
     at: u32,
     /// Distinguishes the successive owners of this node.
     generation: u64,
@@ -94,7 +94,7 @@ impl<T> Linked<BY_ORIGIN> for Node<T> {
 
 /// All unsolicited peers, divided into shares with slots of their own.
 #[derive(Debug)]
-pub(crate) struct UnsolicitedPeers<T> {
+pub struct UnsolicitedPeers<T> {
     shares: Vec<Share>,
     per_origin: usize,
     origins: HashMap<Origin, OriginShare>,
@@ -106,7 +106,7 @@ pub(crate) struct UnsolicitedPeers<T> {
 impl<T: Occupant> UnsolicitedPeers<T> {
     /// Creates an empty set. `limits` are the slots of each share, `per_origin` is the limit for one origin, at least
     /// one.
-    pub(crate) fn new(limits: &[usize], per_origin: usize) -> UnsolicitedPeers<T> {
+    pub fn new(limits: &[usize], per_origin: usize) -> UnsolicitedPeers<T> {
         UnsolicitedPeers {
             shares: limits.iter().map(|&limit| Share { limit, ..Share::default() }).collect(),
             per_origin: per_origin.max(1),
@@ -119,22 +119,22 @@ impl<T: Occupant> UnsolicitedPeers<T> {
 
     /// Whether the set is empty and all its slots are free.
     #[cfg(test)]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.origins.is_empty() && self.free.len() == self.nodes.len()
     }
 
     /// Returns the number of used slots of a share.
-    pub(crate) fn len(&self, share: usize) -> usize {
+    pub fn len(&self, share: usize) -> usize {
         self.shares[share].len()
     }
 
     /// Whether more than half of the slots of a share are in use.
-    pub(crate) fn is_half_full(&self, share: usize) -> bool {
+    pub fn is_half_full(&self, share: usize) -> bool {
         self.shares[share].len() * 2 > self.shares[share].limit
     }
 
     /// Whether a slot is free for an unsolicited peer of this origin.
-    pub(crate) fn has_room(&self, share: usize, origin: Option<Origin>) -> bool {
+    pub fn has_room(&self, share: usize, origin: Option<Origin>) -> bool {
         self.shares[share].len() < self.shares[share].limit && !self.is_origin_full(origin)
     }
 
@@ -144,7 +144,7 @@ impl<T: Occupant> UnsolicitedPeers<T> {
     }
 
     /// Gives a slot to an unsolicited peer; the caller has checked that one is free.
-    pub(crate) fn enter(&mut self, share: usize, origin: Option<Origin>, occupant: T) -> SlotHandle {
+    pub fn enter(&mut self, share: usize, origin: Option<Origin>, occupant: T) -> SlotHandle {
         self.generations += 1;
         let node = Node {
             generation: self.generations,
@@ -174,13 +174,13 @@ impl<T: Occupant> UnsolicitedPeers<T> {
     }
 
     /// Returns the owner of a slot, if the slot still has the owner of this handle.
-    pub(crate) fn get_mut(&mut self, handle: SlotHandle) -> Option<&mut T> {
+    pub fn get_mut(&mut self, handle: SlotHandle) -> Option<&mut T> {
         let node = self.nodes.get_mut(handle.at as usize).filter(|node| node.generation == handle.generation)?;
         node.occupant.as_mut()
     }
 
     /// Frees a slot, if it still has the owner of this handle.
-    pub(crate) fn leave(&mut self, handle: SlotHandle) -> Option<T> {
+    pub fn leave(&mut self, handle: SlotHandle) -> Option<T> {
         self.get_mut(handle)?;
         self.take(handle.at)
     }
@@ -247,14 +247,14 @@ impl<T: Occupant> UnsolicitedPeers<T> {
     }
 
     /// Evicts the peer of a share that has been idle longest.
-    pub(crate) fn evict_idle_longest(&mut self, share: usize) -> Option<T> {
+    pub fn evict_idle_longest(&mut self, share: usize) -> Option<T> {
         let at = self.find_idle_longest(share)?;
         self.take(at)
     }
 
     /// Evicts an unsolicited peer so that a slot becomes free for a new one of this origin. `since_start` is the time
     /// since the start, for the rate limit. Returns `None` if no unsolicited peer has to be evicted now.
-    pub(crate) fn evict_for(&mut self, share: usize, origin: Option<Origin>, since_start: Duration) -> Option<T> {
+    pub fn evict_for(&mut self, share: usize, origin: Option<Origin>, since_start: Duration) -> Option<T> {
         let at = match origin {
             Some(origin) if self.is_origin_full(Some(origin)) => self.find_idle_of_origin(origin, since_start),
             _ => {
@@ -279,7 +279,7 @@ impl<T: Occupant> UnsolicitedPeers<T> {
 
     /// While more than half of the slots of a share are in use, evicts an unsolicited peer that got its slot at least
     /// `silence` ago and has sent nothing since.
-    pub(crate) fn evict_silent(&mut self, share: usize, now: Instant, silence: Duration) -> Option<T> {
+    pub fn evict_silent(&mut self, share: usize, now: Instant, silence: Duration) -> Option<T> {
         while self.is_half_full(share) {
             let at = self.shares[share].fresh.first()?;
             if !self.look(at) {

@@ -15,9 +15,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::encapsulation::VLAN_HEADER_BYTES;
 use namehop_face::FaceUri;
 use namehop_face::address::MacAddress;
-use namehop_face::encapsulation::VLAN_HEADER_BYTES;
 use namehop_packet::BufferPool;
 use namehop_packet::size::LARGE_BYTES;
 

@@ -2,9 +2,9 @@
 //! change. On the stripped path frames have no NDNLPv2 header.
 
 use namehop_face::address::MacAddress;
-use namehop_face::encapsulation::{ETHERTYPE_NDN, HEADER_BYTES};
 use namehop_orders::Order;
 use namehop_packet::PacketBuffer;
+use namehop_port::encapsulation::{ETHERTYPE_NDN, HEADER_BYTES};
 use namehop_wire::lp::LpPacket;
 use namehop_wire::tlv::{Writer, types};
 

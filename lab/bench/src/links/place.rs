@@ -6,8 +6,8 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use namehop_face::encapsulation::ETHERTYPE_NDN;
 use namehop_face::uri::{FaceUri, MemifRole, PortDriver, PortOptions};
+use namehop_port::encapsulation::ETHERTYPE_NDN;
 use namehop_traffic::loadgen::{LoadError, PortAddress, memif_buffer_bytes};
 use nix::sched::{CloneFlags, unshare};
 use tempfile::TempDir;

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use namehop_engine::dispatch::MAX_WORKERS;
 use namehop_face::FaceUri;
 use namehop_face::address::VlanId;
-use namehop_face::port::PortNetwork;
 use namehop_face::registry::max_unsolicited_faces;
 use namehop_packet::size::LARGE_BYTES;
 use namehop_port::drivers::Driver;
+use namehop_port::faces::PortNetwork;
 
 use super::automatic::Auto;
 use super::fault::Fault;

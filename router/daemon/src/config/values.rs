@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use namehop_engine::strategy::{StrategyError, StrategyInstance, registry};
 use namehop_face::FacePersistency;
-use namehop_face::port::PortAddress;
 use namehop_face::uri::{FaceUri, Host, PortOptions};
+use namehop_port::faces::PortAddress;
 use namehop_wire::Name;
 
 /// A number of bytes, written as a whole number or as text with a unit: `"512 MiB"`, `"64 KiB"`, `"2 GB"`.

@@ -2,8 +2,8 @@
 //! the kernel.
 
 use namehop_face::address::MacAddress;
-use namehop_face::port::PortId;
 use namehop_port::drivers::Device;
+use namehop_port::faces::PortId;
 use namehop_port::losses::Losses;
 use namehop_port::tap::TapPort;
 use tracing::{info, warn};

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use tracing::{debug, info, warn};
 
 use namehop_face::address::{MacAddress, VlanId, is_group};
-use namehop_face::encapsulation::{FacePeer, Framing, Peer, solicitation_group};
-use namehop_face::port::{PortId, PortNetwork, PortParams, PortQueues, WorkerSilent};
 use namehop_face::registry::{Face, FaceParams, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_face::{FaceUri, LinkDrop};
 use namehop_packet::FaceId;
 use namehop_port::DpdkError;
 use namehop_port::drivers::{Device, OpenError, OpenPort, Opener, Presence, Wishes};
+use namehop_port::encapsulation::{FacePeer, Framing, Peer, solicitation_group};
+use namehop_port::faces::{PortId, PortNetwork, PortParams, PortQueues, WorkerSilent};
 use namehop_port::losses::Losses;
 use namehop_port::wanted::Wanted;
 

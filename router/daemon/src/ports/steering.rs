@@ -2,9 +2,9 @@
 //! queue.
 
 use namehop_face::address::VlanId;
-use namehop_face::encapsulation::{FacePeer, InternetPeer, Peer, SourcePort, Tunnel, VXLAN_PORT};
 use namehop_face::registry::Face;
 use namehop_port::drivers::Device;
+use namehop_port::encapsulation::{FacePeer, InternetPeer, Peer, SourcePort, Tunnel, VXLAN_PORT};
 use namehop_port::steering::{Flow, Origin};
 use tracing::{debug, info};
 

@@ -9,12 +9,12 @@ use tokio::sync::oneshot;
 use tracing::{info, warn};
 
 use namehop_face::FaceUri;
-use namehop_face::encapsulation::{FacePeer, Framing, NDN_GROUP};
-use namehop_face::port::{PortId, PortNetwork, face_params};
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_packet::FaceId;
 use namehop_port::drivers::{Driver, MemifSizes, Opener, Wishes};
+use namehop_port::encapsulation::{FacePeer, Framing, NDN_GROUP};
+use namehop_port::faces::{PortId, PortNetwork, face_params};
 use namehop_port::{Devices, Eal, mempool_bytes, use_mempools};
 
 use super::PortContext;

@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use namehop_client::target::TransportUri;
 use namehop_face::FaceUri;
-use namehop_face::encapsulation::{FacePeer, Peer};
 use namehop_face::registry::MIN_MTU_BYTES;
 use namehop_port::drivers::Driver;
+use namehop_port::encapsulation::{FacePeer, Peer};
 use namehop_wire::MAX_PACKET_SIZE;
 
 /// Address of a link in one URI.

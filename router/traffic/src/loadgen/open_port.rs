@@ -2,10 +2,10 @@
 
 use namehop_face::FaceUri;
 use namehop_face::address::MacAddress;
-use namehop_face::encapsulation::Peer;
 use namehop_packet::{BufferPool, PortQueue};
 use namehop_port::DpdkError;
 use namehop_port::drivers::{Device, Driver, MemifSizes, OpenError, Opener, Wishes};
+use namehop_port::encapsulation::Peer;
 use namehop_port::losses::Losses;
 use namehop_port::wanted::Wanted;
 use namehop_wire::MAX_PACKET_SIZE;

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use namehop_face::encapsulation::{Framing, Header, Peer};
 use namehop_face::link_service::Reassembler;
-use namehop_face::port::face_params;
 use namehop_face::{Face, FaceFlags, FaceTable, LinkDrop, LinkService};
 use namehop_packet::{BufferPool, IncomingBurst, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp};
 use namehop_port::BURST;
+use namehop_port::encapsulation::{Framing, Header, Peer};
+use namehop_port::faces::face_params;
 use namehop_wire::lp::{KnowsPitTokens, LpHeader, LpPacket, PathMtuProbe, encode_header, header_len};
 use namehop_wire::tlv::{read_var_number, types};
 use nix::errno::Errno;
