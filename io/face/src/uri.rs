@@ -8,18 +8,21 @@
 
 mod canonize;
 mod display;
-mod driver;
 mod options;
 mod parse;
+mod port;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use crate::address::Vni;
 
-pub use driver::PortDriver;
+pub use display::Hardware;
 pub use options::PortOptions;
+pub use parse::{UriParser, is_interface_name, is_zone};
+pub use port::{ParsePort, PortScheme, PortUri};
 
 /// Port of unicast UDP and of TCP (NFD).
 pub const DEFAULT_PORT: u16 = 6363;
@@ -39,16 +42,16 @@ pub struct FaceUriError {
     /// What is wrong with it.
     pub problem: String,
     /// The accepted form.
-    pub expected: &'static str,
+    pub expected: Cow<'static, str>,
 }
 
 impl FaceUriError {
-    fn new(uri: &str, problem: impl Into<String>, expected: &'static str) -> Self {
+    fn new(uri: &str, problem: impl Into<String>, expected: impl Into<Cow<'static, str>>) -> Self {
         let mut shown: String = uri.chars().take(120).flat_map(char::escape_default).collect();
         if uri.chars().nth(120).is_some() {
             shown.push_str("...");
         }
-        FaceUriError { uri: shown, problem: problem.into(), expected }
+        FaceUriError { uri: shown, problem: problem.into(), expected: expected.into() }
     }
 }
 
@@ -59,16 +62,6 @@ pub enum IpFamily {
     V4,
     /// IPv6.
     V6,
-}
-
-/// Which end of a shared-memory interface this is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum MemifRole {
-    /// Creates the control socket and waits for the other end.
-    #[default]
-    Server,
-    /// Connects to the control socket.
-    Client,
 }
 
 /// The host part of an Internet address.
@@ -119,16 +112,8 @@ pub enum FaceUri {
     FileDescriptor(u32),
     /// `ether://[08:00:27:01:dd:01]`: a hardware address.
     Ethernet([u8; 6]),
-    /// `dev://eth0`: a network interface, as local end of an Ethernet face; `dev://eth0?vlan=7`: a VLAN on it;
-    /// `dev://eth0?ip=192.0.2.1&port=6363`: local end of a UDP face on it. Other schemes name ports of other drivers.
-    Device {
-        /// The driver of the port.
-        driver: PortDriver,
-        /// Network interface, or the driver's name of the port.
-        interface: String,
-        /// VLAN and Internet addresses.
-        options: PortOptions,
-    },
+    /// `dev://eth0`, `dev://eth0?vlan=7`: a port, as local end of a face on it. Its driver declares the scheme.
+    Port(PortUri),
     /// `vxlan4://192.0.2.7?vni=42`, `vxlan6://[2001:db8::7]?vni=42&inner=08:00:27:01:dd:01`: the remote end of a VXLAN
     /// tunnel.
     Vxlan {
@@ -165,27 +150,6 @@ pub enum FaceUri {
     Null,
     /// `contentstore://`: origin of cached Data.
     ContentStore,
-    /// `memif:///path?id=3`, `memif:///path?id=3&role=client`: a shared-memory interface. As the local end of a face it
-    /// can have the same options as a network interface: `memif:///path?id=3&vlan=7`.
-    Memif {
-        /// Path of the control socket.
-        socket: String,
-        /// Interface number on that socket.
-        id: u32,
-        /// Which end this is.
-        role: MemifRole,
-        /// VLAN and Internet addresses.
-        options: PortOptions,
-    },
-    /// `pcap:///in.pcap?out=/out.pcap&mac=08:00:27:01:dd:01`: capture files to read and write.
-    Pcap {
-        /// Path of the capture to read.
-        input: Option<String>,
-        /// Path of the capture to write.
-        output: Option<String>,
-        /// Hardware address of the port.
-        address: Option<[u8; 6]>,
-    },
 }
 
 impl HostPort {
@@ -281,7 +245,7 @@ impl FaceUri {
             FaceUri::Unix(_) => "unix",
             FaceUri::FileDescriptor(_) => "fd",
             FaceUri::Ethernet(_) => "ether",
-            FaceUri::Device { driver, .. } => driver.scheme(),
+            FaceUri::Port(port) => port.scheme().name,
             FaceUri::Vxlan { address: IpAddr::V4(_), .. } => "vxlan4",
             FaceUri::Vxlan { address: IpAddr::V6(_), .. } => "vxlan6",
             FaceUri::UdpDevice { family: IpFamily::V4, .. } => "udp4+dev",
@@ -292,8 +256,6 @@ impl FaceUri {
             FaceUri::Internal => "internal",
             FaceUri::Null => "null",
             FaceUri::ContentStore => "contentstore",
-            FaceUri::Memif { .. } => "memif",
-            FaceUri::Pcap { .. } => "pcap",
         }
     }
 
@@ -312,38 +274,28 @@ impl FaceUri {
         self.host_port()?.socket_address()
     }
 
-    /// Returns the URI of a network interface of the kernel, without options.
-    pub fn device(interface: impl Into<String>) -> FaceUri {
-        FaceUri::device_of(PortDriver::Kernel, interface)
-    }
-
-    /// Returns the URI of a port of a driver, without options.
-    pub fn device_of(driver: PortDriver, interface: impl Into<String>) -> FaceUri {
-        FaceUri::Device { driver, interface: interface.into(), options: PortOptions::default() }
-    }
-
-    /// Returns the options of a port that can have VLANs and Internet addresses; `None` for other schemes.
-    pub fn options(&self) -> Option<&PortOptions> {
+    /// Returns the URI of a port, if it is one.
+    pub fn as_port(&self) -> Option<&PortUri> {
         match self {
-            FaceUri::Device { options, .. } | FaceUri::Memif { options, .. } => Some(options),
+            FaceUri::Port(port) => Some(port),
             _ => None,
         }
     }
 
-    /// Returns the same port with these options; unchanged if the scheme has no options.
+    /// Returns the options of a port that can have VLANs and Internet addresses; `None` for other URIs.
+    pub fn options(&self) -> Option<&PortOptions> {
+        self.as_port().and_then(PortUri::options)
+    }
+
+    /// Returns the same port with these options; unchanged if it cannot have options.
     pub fn with_options(&self, options: PortOptions) -> FaceUri {
         match self {
-            FaceUri::Device { driver, interface, .. } => {
-                FaceUri::Device { driver: *driver, interface: interface.clone(), options }
-            }
-            FaceUri::Memif { socket, id, role, .. } => {
-                FaceUri::Memif { socket: socket.clone(), id: *id, role: *role, options }
-            }
+            FaceUri::Port(port) => FaceUri::Port(port.with_options(options)),
             other => other.clone(),
         }
     }
 
-    /// Returns the port of faces with this local URI: the interface without VLAN and other options.
+    /// Returns the port of faces with this local URI: the device without VLAN and other options.
     pub fn port(&self) -> FaceUri {
         self.with_options(PortOptions::default())
     }
@@ -356,23 +308,21 @@ impl FaceUri {
     /// Whether faces with this local URI are on the port with that URI.
     pub fn is_on(&self, port: &FaceUri) -> bool {
         match (self, port) {
-            (
-                FaceUri::Device { driver, interface, .. },
-                FaceUri::Device { driver: driver_of_port, interface: of_port, .. },
-            ) => interface == of_port && driver == driver_of_port,
-            (
-                FaceUri::Memif { socket, id, role, .. },
-                FaceUri::Memif { socket: of_port, id: id_of_port, role: role_of_port, .. },
-            ) => socket == of_port && id == id_of_port && role == role_of_port,
+            (FaceUri::Port(own), FaceUri::Port(port)) => own.scheme() == port.scheme() && own.device() == port.device(),
             _ => self == port,
         }
+    }
+
+    /// Whether this is the remote URI of the face with bare packets on a port, and so the URI of that port.
+    pub fn is_bare_port(&self) -> bool {
+        self.as_port().is_some_and(|port| port.scheme().can_be_bare)
     }
 
     /// Whether the face with this remote URI, and the given local one, is on a port, which the worker polls; all other
     /// faces are on sockets.
     pub fn is_on_port(&self, local: Option<&FaceUri>) -> bool {
         let is_on_device = local.is_some_and(|local| local.options().is_some());
-        is_on_device || matches!(self, FaceUri::Ethernet(_) | FaceUri::Memif { .. } | FaceUri::Vxlan { .. })
+        is_on_device || self.is_bare_port() || matches!(self, FaceUri::Ethernet(_) | FaceUri::Vxlan { .. })
     }
 
     /// Whether the address is a multicast group (IP or Ethernet).

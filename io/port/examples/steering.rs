@@ -9,8 +9,8 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use namehop_packet::{BufferPool, PortQueue};
+use namehop_port::drivers::packet_socket::{MAX_FRAME_BYTES, PacketPort, PacketQueue};
 use namehop_port::nic::{NicPort, NicQueue, Source};
-use namehop_port::packet_socket::{MAX_FRAME_BYTES, PacketPort, PacketQueue};
 use namehop_port::steering::{Flow, Origin};
 use namehop_port::{Devices, Eal, mempool_bytes, use_mempools};
 

@@ -4,19 +4,15 @@
 //! * [`drivers`]: opens ports, by one driver for each kind of device.
 //! * [`faces`]: the ports of a worker and the faces on them.
 //! * [`encapsulation`]: the headers around NDN packets on ports.
-//!
 //! * [`shim`]: loads DPDK at run time; programs are built and start without it.
 //! * [`eal`]: DPDK's environment, started once per process when the first port needs it. It uses huge pages if the host
 //!   has enough of them, and ordinary memory otherwise.
 //! * [`mempool`]: memory for packets. Until the environment runs, packets lie in ordinary memory. A router without
 //!   ports pays nothing for DPDK, and a port can be opened at any time.
-//! * [`packet_socket`]: ports on network interfaces of the kernel; [`interface`]: queries those interfaces.
-//! * [`xdp`]: ports on such interfaces over AF_XDP; frames bypass the kernel's network stack.
-//! * [`nic`]: ports that DPDK drivers serve; [`pci`]: such ports on network cards, without the kernel.
-//! * [`tap`]: ports to the host's own network stack; [`pcap`]: ports that read and write captures. A thread beside the
-//!   worker, the [`relay`], makes the system calls of both.
-//! * [`memif`]: ports over memory shared with another process; [`memory`]: two ends of a link in memory, for tests and
-//!   benchmarks.
+//! * [`interface`]: queries network interfaces of the kernel.
+//! * [`nic`]: ports that DPDK drivers serve.
+//! * [`relay`]: threads beside the workers that make the system calls of ports that can block.
+//! * [`memory`]: two ends of a link in memory, for tests and benchmarks.
 //!
 //! Functions that can fail return a [`DpdkError`] that names the failed action. Inline functions of DPDK are called
 //! through a small C shim, a shared object (`shim/`); one call moves a whole burst.
@@ -59,7 +55,6 @@ pub mod wanted;
 /// Maximum number of frames that one call of a port moves.
 pub const BURST: usize = 64;
 
-pub use drivers::{memif, packet_socket, pcap, pci, tap, xdp};
 pub use eal::{Devices, Eal};
 pub use error::DpdkError;
 pub use mempool::{mempool_bytes, use_mempools};

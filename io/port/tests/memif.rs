@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
-use namehop_port::memif::{Memif, MemifPort, MemifQueue, MemifRole, MemifService};
+use namehop_port::drivers::memif::{Memif, MemifPort, MemifQueue, MemifRole, MemifService};
 use tempfile::TempDir;
 
 const BUFFER_BYTES: usize = 2048;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use links::{frame, has_link, ip, receive, receive_now, rings, send, wanted};
 use namehop_packet::{BufferPool, PortQueue};
-use namehop_port::packet_socket::{MAX_FRAME_BYTES, PacketPort, PacketQueue};
+use namehop_port::drivers::packet_socket::{MAX_FRAME_BYTES, PacketPort, PacketQueue};
 use namehop_port::wanted::{MAX_ADDRESSES, MAX_VLANS, Wanted};
 
 const ETHERNET_BYTES: usize = 14;

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use namehop_packet::{BufferPool, PortQueue};
-use namehop_port::pcap;
+use namehop_port::drivers::pcap;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use links::{frame, has_link, ip, receive, rings, send, wanted};
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
-use namehop_port::packet_socket::{MAX_FRAME_BYTES, PacketPort};
+use namehop_port::drivers::packet_socket::{MAX_FRAME_BYTES, PacketPort};
+use namehop_port::drivers::xdp::{MAX_MTU_BYTES, XdpPort, XdpQueue};
 use namehop_port::wanted::{MAX_ADDRESSES, MAX_VLANS, Wanted};
-use namehop_port::xdp::{MAX_MTU_BYTES, XdpPort, XdpQueue};
 
 const NDN: u16 = 0x8624;
 const IPV4: u16 = 0x0800;

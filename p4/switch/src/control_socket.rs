@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use namehop_port::memif::prepare_socket;
+use namehop_port::drivers::memif::prepare_socket;
 use nix::sys::stat::{Mode, umask};
 
 /// The file of a control socket; removed on drop.

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use namehop_face::uri::{self, FaceUri};
 use namehop_packet::{BufferPool, PortQueue};
 use namehop_port::DpdkError;
-use namehop_port::drivers::{self, Device, Driver, MemifSizes, OpenError, OpenPort, Presence, Spread, Wishes};
+use namehop_port::drivers::{self, Device, Driver, OpenError, OpenPort, Presence, RingSizes, Spread, Wishes};
 use namehop_port::losses::Losses;
 use thiserror::Error;
 
@@ -74,7 +74,7 @@ impl std::str::FromStr for PortSpec {
             .ok()
             .filter(|number| *number < 511)
             .ok_or_else(|| PortSpecError::Number(number.to_owned()))?;
-        let uri: FaceUri = uri.parse()?;
+        let uri = drivers::parse_uri(uri)?;
         if Driver::of(&uri).is_none() || uri.port() != uri {
             return Err(PortSpecError::NotAPort(uri));
         }
@@ -152,7 +152,7 @@ pub struct Opener {
 impl Opener {
     /// Makes an opener. Ports get `queues` queues if their devices support it. Memif ports work as long as it exists.
     pub fn new(pool: &BufferPool, queues: usize) -> Opener {
-        let drivers = drivers::Opener::new(pool, MemifSizes::default());
+        let drivers = drivers::Opener::new(pool, RingSizes::default());
         Opener { pool: pool.clone(), queues, drivers, controller: None }
     }
 

@@ -13,6 +13,7 @@ use tracing::warn;
 
 use namehop_face::FaceUri;
 use namehop_manage::server::PortForbidden;
+use namehop_port::drivers::{Access, Driver};
 
 use crate::config::Config;
 
@@ -36,8 +37,7 @@ impl PortPolicy {
         });
         let faces = config.face.iter().map(|face| face.local.as_ref().map_or(&face.uri.0, |local| &local.0));
         let ports = config.port.iter().map(|port| &port.uri.0);
-        let is_port =
-            |uri: &&FaceUri| matches!(uri, FaceUri::Device { .. } | FaceUri::Memif { .. } | FaceUri::Pcap { .. });
+        let is_port = |uri: &&FaceUri| uri.as_port().is_some();
         PortPolicy {
             folders: folders.collect(),
             interfaces: config.ports.interfaces.clone(),
@@ -53,39 +53,36 @@ impl PortPolicy {
         if self.configured.contains(&port.port()) {
             return Ok(());
         }
-        match port {
-            FaceUri::Memif { socket, .. } => self.check_socket(Path::new(socket)),
-            FaceUri::Pcap { .. } => Err(PortForbidden::File(port.clone())),
-            FaceUri::Device { interface, .. }
-                if !self.interfaces.iter().any(|name| name == interface || name == "all") =>
-            {
-                Err(PortForbidden::Interface(interface.clone()))
+        match Driver::access_to(port) {
+            Some(Access::Socket(socket)) => self.check_socket(port.scheme(), &socket),
+            Some(Access::Files) => Err(PortForbidden::File(port.clone())),
+            Some(Access::Device(device)) if !self.interfaces.iter().any(|name| *name == device || name == "all") => {
+                Err(PortForbidden::Interface(device))
             }
-            _ => Ok(()),
+            Some(Access::Device(_)) | None => Ok(()),
         }
     }
 
-    fn check_socket(&self, socket: &Path) -> Result<(), PortForbidden> {
+    fn check_socket(&self, scheme: &'static str, socket: &Path) -> Result<(), PortForbidden> {
         let folder = socket.parent().unwrap_or(Path::new("/"));
         let is_plain = socket.is_absolute() && !socket.components().any(|part| matches!(part, Component::ParentDir));
         if is_plain && self.folders.iter().any(|allowed| is_within(folder, allowed)) {
             return Ok(());
         }
-        Err(PortForbidden::MemifFolder { folder: folder.to_owned(), allowed: self.folders.clone() })
+        Err(PortForbidden::SocketFolder { scheme, folder: folder.to_owned(), allowed: self.folders.clone() })
     }
 
-    /// Creates the folder of a memif socket if it is one of the configured folders. Never creates another folder.
+    /// Creates the folder of a port's socket if it is one of the configured folders. Never creates another folder.
     pub fn make_folder_for(&self, port: &FaceUri) {
-        let FaceUri::Memif { socket, .. } = port else { return };
-        let folder = Path::new(socket).parent();
-        if let Some(folder) = folder.filter(|&folder| self.folders.iter().any(|allowed| allowed == folder))
+        let Some(Access::Socket(socket)) = Driver::access_to(port) else { return };
+        if let Some(folder) = socket.parent().filter(|&folder| self.folders.iter().any(|allowed| allowed == folder))
             && let Err(error) = fs::create_dir_all(folder)
         {
-            warn!(folder = %folder.display(), %error, "cannot create the folder for memif sockets");
+            warn!(folder = %folder.display(), %error, "cannot create the folder for sockets of ports");
         }
     }
 
-    /// Creates the folders of all configured memif ports.
+    /// Creates the folders of the sockets of all configured ports.
     pub fn make_folders_of_configured_ports(&self) {
         self.configured.iter().for_each(|port| self.make_folder_for(port));
     }
@@ -115,6 +112,8 @@ fn is_within(folder: &Path, allowed: &Path) -> bool {
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use namehop_port::drivers::parse_uri;
+
     use super::*;
 
     fn policy(text: &str) -> PortPolicy {
@@ -122,7 +121,7 @@ mod tests {
     }
 
     fn memif(socket: &Path) -> FaceUri {
-        format!("memif://{}?id=0", socket.display()).parse().expect("a FaceUri")
+        parse_uri(&format!("memif://{}?id=0", socket.display())).expect("a FaceUri")
     }
 
     #[test]
@@ -143,7 +142,7 @@ mod tests {
         assert_eq!(policy.check(&memif(&allowed.join("below/x.sock"))), Ok(()));
         for refused in ["../other/x.sock", "link/x.sock", "link/../x.sock", "missing/x.sock", "../allowedx/x.sock"] {
             let error = policy.check(&memif(&allowed.join(refused))).expect_err(refused);
-            assert!(matches!(error, PortForbidden::MemifFolder { .. }), "{error}");
+            assert!(matches!(error, PortForbidden::SocketFolder { .. }), "{error}");
         }
         for refused in [other.join("x.sock"), "/etc/x.sock".into(), "/x.sock".into()] {
             assert!(policy.check(&memif(&refused)).is_err(), "{}", refused.display());
@@ -156,7 +155,7 @@ mod tests {
 
     #[test]
     fn interfaces_are_those_of_the_configuration() {
-        let uri = |text: &str| text.parse::<FaceUri>().expect("a FaceUri");
+        let uri = |text: &str| parse_uri(text).expect("a FaceUri");
         let by_default = policy("");
         assert_eq!(by_default.check(&uri("dev://eth1")), Err(PortForbidden::Interface("eth1".to_owned())));
         let listed = policy(

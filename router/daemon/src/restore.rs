@@ -25,6 +25,7 @@ use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate, PitTo
 use namehop_face::socket::CreateError;
 use namehop_manage::rib::Route;
 use namehop_manage::server::{ControlPlane, Management, RouteError, StateChange};
+use namehop_port::drivers::parse_uri;
 use namehop_wire::Name;
 use namehop_wire::security::unix_time_ms;
 
@@ -89,7 +90,7 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
     let opening = Rc::clone(management);
     faces.spawn_local(async move { opening.control().open_ports().await });
     for ((uri, local), face) in &plan {
-        match FaceUri::from_str(uri) {
+        match parse_uri(uri) {
             // The configuration creates the multicast faces over sockets, not this function.
             Ok(uri @ FaceUri::Udp { .. }) if uri.is_multicast() => {
                 use_multicast_faces(management, &uri, local.as_deref(), face).await;
@@ -100,7 +101,7 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
                 drop(faces.spawn_local(NamedFace::new(management, uri, planned.update, routes).start()));
             }
             Ok(uri) => {
-                let local = local.as_ref().and_then(|local| local.parse().ok());
+                let local = local.as_ref().and_then(|local| parse_uri(local).ok());
                 drop(faces.spawn_local(make_face(Rc::clone(management), uri, local, Rc::clone(face))));
             }
             Err(error) => {

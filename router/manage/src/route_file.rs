@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use crate::fib_file::{LineWords, parse_line};
 use namehop_face::FaceUri;
+use namehop_port::drivers::parse_uri;
 use namehop_wire::Name;
 use thiserror::Error;
 
@@ -25,7 +26,7 @@ impl FromStr for FaceSelector {
         if let Ok(id) = text.parse() {
             return Ok(Self::Id(id));
         }
-        text.parse().map(Self::Uri).map_err(|error| format!("not a face number, and {error}"))
+        parse_uri(text).map(Self::Uri).map_err(|error| format!("not a face number, and {error}"))
     }
 }
 

@@ -19,6 +19,7 @@ use namehop_face::registry::{Face, FaceParams, FacePersistency, FaceTable, FaceU
 use namehop_face::socket::CreateError;
 use namehop_hash::HashKey;
 use namehop_packet::{FaceId, FaceScope};
+use namehop_port::drivers::{Access, Driver};
 use namehop_wire::{Name, NameRef};
 
 use crate::server::{ControlPlane, DispatchError, NotSaved, PortForbidden, StateChange};
@@ -124,8 +125,11 @@ impl ControlPlane for FakeRouter {
     }
 
     fn may_open_port(&self, port: &FaceUri) -> Result<(), PortForbidden> {
-        match port {
-            FaceUri::Memif { .. } => Err(PortForbidden::MemifFolder { folder: "/run/ndn".into(), allowed: Vec::new() }),
+        match Driver::access_to(port) {
+            Some(Access::Socket(_)) => {
+                let (scheme, folder) = (port.scheme(), "/run/ndn".into());
+                Err(PortForbidden::SocketFolder { scheme, folder, allowed: Vec::new() })
+            }
             _ => Ok(()),
         }
     }

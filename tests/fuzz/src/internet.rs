@@ -12,6 +12,7 @@ use namehop_face::address::VlanId;
 use namehop_face::registry::{Face, FaceFlags, FaceTable};
 use namehop_face::wake::Waker;
 use namehop_packet::{BufferPool, Checksum, FaceId, PacketBuffer, PortQueue, Timestamp};
+use namehop_port::drivers::parse_uri;
 use namehop_port::encapsulation::{FacePeer, Framing};
 use namehop_port::faces::{FaceRecords, PortId, PortNetwork, PortOutput, PortParams, PortSet, face_params};
 use namehop_wire::tlv::read_single_element;
@@ -102,7 +103,7 @@ pub fn internet_frames(bytes: &[u8]) {
                 framing: Framing::Ethernet,
                 address: HARDWARE_ADDRESS,
                 networks: [None, VlanId::new(7)].map(network).to_vec(),
-                uri: PORT.parse().expect("a URI"),
+                uri: parse_uri(PORT).expect("a URI"),
                 mtu_bytes: 1500,
                 max_on_demand_faces: MAX_ON_DEMAND_FACES,
                 max_unsolicited_per_address: 4,
@@ -110,9 +111,9 @@ pub fn internet_frames(bytes: &[u8]) {
             };
             control.add(PortId(0), params).expect("the worker answers");
             let make = |(remote, local): &(&str, &str)| {
-                let peer = FacePeer::of(&remote.parse().expect("a URI"), &local.parse().expect("a URI"));
+                let peer = FacePeer::of(&parse_uri(remote).expect("a URI"), &parse_uri(local).expect("a URI"));
                 let peer = peer.expect("a face of a port");
-                let face = table.insert(face_params(peer, &PORT.parse().expect("a URI"), 1500)).expect("room");
+                let face = table.insert(face_params(peer, &parse_uri(PORT).expect("a URI"), 1500)).expect("room");
                 control.add_face(PortId(0), Arc::clone(&face), peer).expect("the worker answers");
                 face
             };

@@ -7,8 +7,8 @@ use namehop_client::client_conf::{Candidate, ClientConfError, Environment, Origi
 use namehop_client::target::TransportUri;
 use namehop_daemon::config::Config;
 use namehop_engine::strategy::{StrategyError, StrategyInstance};
-use namehop_face::uri::FaceUri;
 use namehop_manage::route_file::{RouteLine, parse_route_file};
+use namehop_port::drivers::parse_uri;
 use namehop_wire::{Name, NameRef};
 
 use crate::files::Folder;
@@ -16,9 +16,9 @@ use crate::files::Folder;
 /// Checks a face URI: its printed form parses to the same URI.
 pub fn face_uri(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let Ok(uri) = text.parse::<FaceUri>() else { return };
+    let Ok(uri) = parse_uri(text) else { return };
     let printed = uri.to_string();
-    let again: FaceUri = printed.parse().unwrap_or_else(|error| panic!("own form {printed} does not parse: {error}"));
+    let again = parse_uri(&printed).unwrap_or_else(|error| panic!("own form {printed} does not parse: {error}"));
     assert_eq!(again, uri, "{printed}");
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use namehop_packet::{FaceInfo, FaceScope, LinkType};
 
 use super::*;
+use crate::uri::PortScheme;
 
 fn params(text: &str) -> FaceParams {
     let remote = text.parse().expect("remote URI");
@@ -320,11 +321,21 @@ fn expiration_counts_down_and_state_toggles() {
     assert!(face.is_up() && face.set_up(false) && !face.is_up());
 }
 
+static PORT: PortScheme = PortScheme {
+    name: "dev",
+    parse: |parser, text| {
+        parser.device_and_options(text, "a device").map(|(device, options)| (device.to_owned(), options))
+    },
+    separator: Some('?'),
+    can_be_bare: false,
+};
+
 #[test]
 fn permanent_udp_faces_to_other_hosts_keep_their_path_open() {
     let table = FaceTable::new();
     let face = |remote: &str, local: &str| {
-        let mut params = FaceParams::new(remote.parse().expect("URI"), local.parse().expect("URI"));
+        let local = FaceUri::parse(local, &[&PORT]).expect("URI");
+        let mut params = FaceParams::new(remote.parse().expect("URI"), local);
         params.allowed_persistencies = &[FacePersistency::Persistent, FacePersistency::Permanent];
         table.insert(params).expect("face")
     };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use super::{FaceUri, Host, HostPort, MemifRole};
+use super::{FaceUri, Host, HostPort};
 
 impl fmt::Display for HostPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -22,7 +22,7 @@ impl fmt::Display for HostPort {
 }
 
 /// A hardware address in its printed form.
-pub(super) struct Hardware(pub(super) [u8; 6]);
+pub struct Hardware(pub [u8; 6]);
 
 impl fmt::Display for Hardware {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,6 +33,9 @@ impl fmt::Display for Hardware {
 
 impl fmt::Display for FaceUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let FaceUri::Port(port) = self {
+            return port.fmt(f);
+        }
         write!(f, "{}://", self.scheme())?;
         match self {
             FaceUri::Udp { at, .. } | FaceUri::Tcp { at, .. } => write!(f, "{at}"),
@@ -42,10 +45,6 @@ impl fmt::Display for FaceUri {
             FaceUri::Unix(path) => f.write_str(path),
             FaceUri::FileDescriptor(number) => write!(f, "{number}"),
             FaceUri::Ethernet(address) => write!(f, "[{}]", Hardware(*address)),
-            FaceUri::Device { interface, options, .. } => {
-                f.write_str(interface)?;
-                options.write(f, '?')
-            }
             FaceUri::Vxlan { address, vni, inner } => {
                 match address {
                     IpAddr::V4(address) => write!(f, "{address}?vni={vni}")?,
@@ -57,26 +56,7 @@ impl fmt::Display for FaceUri {
                 }
             }
             FaceUri::UdpDevice { device, port, .. } => write!(f, "{device}:{port}"),
-            FaceUri::Internal | FaceUri::Null | FaceUri::ContentStore => Ok(()),
-            FaceUri::Memif { socket, id, role, options } => {
-                write!(f, "{socket}?id={id}")?;
-                if *role == MemifRole::Client {
-                    f.write_str("&role=client")?;
-                }
-                options.write(f, '&')
-            }
-            FaceUri::Pcap { input, output, address } => {
-                f.write_str(input.as_deref().unwrap_or_default())?;
-                let mut separator = '?';
-                if let Some(output) = output {
-                    write!(f, "{separator}out={output}")?;
-                    separator = '&';
-                }
-                match address {
-                    Some(address) => write!(f, "{separator}mac={}", Hardware(*address)),
-                    None => Ok(()),
-                }
-            }
+            FaceUri::Internal | FaceUri::Null | FaceUri::ContentStore | FaceUri::Port(_) => Ok(()),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use super::FaceUriError;
 use super::display::Hardware;
-use super::parse::{Parser, is_of_one_device};
+use super::parse::{UriParser, is_of_one_device};
 use crate::address::VlanId;
 
 /// Options after the port in the local URI of a face: `?vlan=7&ip=192.0.2.1&port=6363`. All but the VLAN are for UDP
@@ -60,9 +60,28 @@ impl PortOptions {
     }
 }
 
-impl Parser<'_> {
+/// How options can begin behind a device without parameters.
+const FIRST_OPTIONS: [&str; 5] = ["?vlan=", "?ip=", "?port=", "?source_port=", "?mac="];
+
+impl UriParser<'_> {
+    /// Divides the text behind `://` into the device and the options behind its question mark, which the name of a
+    /// device may contain, too.
+    pub fn device_and_options<'t>(
+        &self,
+        text: &'t str,
+        expected: &'static str,
+    ) -> Result<(&'t str, PortOptions), FaceUriError> {
+        match FIRST_OPTIONS.iter().filter_map(|option| text.find(option)).min() {
+            Some(at) => Ok((&text[..at], self.options(&text[at + 1..], expected)?)),
+            None => Ok((text, PortOptions::default())),
+        }
+    }
+
     /// Parses the options, without the leading separator.
-    pub(super) fn options(&self, text: &str, expected: &'static str) -> Result<PortOptions, FaceUriError> {
+    ///
+    /// # Errors
+    /// If a text is not an option, or if options are not in their order.
+    pub fn options(&self, text: &str, expected: &'static str) -> Result<PortOptions, FaceUriError> {
         let mut options = PortOptions::default();
         let mut last = None;
         for option in text.split('&') {

@@ -3,12 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use super::driver::is_pci_address;
-use super::{FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES, MemifRole, PortDriver};
+use super::{FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES, PortScheme, PortUri};
 use crate::address::{Vni, is_group};
 
-const EXPECTED_SCHEME: &str = "one of udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, dev, pci, tap, xdp, pcap, \
-     udp4+dev, udp6+dev, ws, wss, wsclient, internal, null, contentstore, memif, vxlan4, vxlan6, followed by ://";
+/// The schemes that no driver of ports declares.
+const SCHEMES: &str = "udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, udp4+dev, udp6+dev, ws, wss, wsclient, internal, \
+     null, contentstore, vxlan4, vxlan6";
 const EXPECTED_V4: &str = "an IPv4 address or host name and a port, as in udp4://192.0.2.1:6363";
 const EXPECTED_V6: &str = "an IPv6 address in brackets or a host name and a port, as in udp6://[2001:db8::1]:6363";
 const EXPECTED_INTERNET: &str = "a host name, an IPv4 address or an IPv6 address in brackets, and a port, as in \
@@ -17,38 +17,41 @@ const EXPECTED_NUMERIC: &str = "a numeric address and a port, as in wsclient://1
 const EXPECTED_UNIX: &str = "an absolute path, as in unix:///run/nfd/nfd.sock";
 const EXPECTED_FD: &str = "a file descriptor number, as in fd://17";
 const EXPECTED_ETHER: &str = "a hardware address in brackets, as in ether://[08:00:27:01:dd:01]";
-const EXPECTED_DEV: &str = "a network interface name, as in dev://eth0, optionally with a VLAN from 1 to 4094, as in \
-     dev://eth0?vlan=7, or with an address for UDP, as in dev://eth0?vlan=7&ip=192.0.2.1&port=6363, optionally \
-     followed by source_port=name and mac=08:00:27:01:dd:01";
-const EXPECTED_PCI: &str = "the PCI address of a network card, as in pci://0000:03:00.0, with the same options as \
-     dev://eth0";
-const EXPECTED_TAP: &str = "the name of a TAP interface, as in tap://ndn0, with the same options as dev://eth0";
-const EXPECTED_PCAP: &str = "the absolute path of a capture to read, one to write, or both, as in \
-     pcap:///in.pcap?out=/out.pcap or pcap://?out=/out.pcap, optionally followed by &mac=08:00:27:01:dd:01";
 const EXPECTED_VXLAN: &str = "an address and a network from 0 to 16777215, as in vxlan4://192.0.2.7?vni=42 or \
      vxlan6://[2001:db8::7]?vni=42, optionally followed by &inner=08:00:27:01:dd:01";
 const EXPECTED_UDP_DEV: &str =
     "a network interface name and a port, as in udp4+dev://eth0:56363 or udp6+dev://eth0:56363";
 const EXPECTED_NOTHING: &str = "nothing after ://";
-const EXPECTED_MEMIF: &str = "an absolute socket path, an interface id and, unless this end is the server, \
-     &role=client, as in memif:///run/memif.sock?id=0, with the same options as dev://eth0";
 
 /// Longest host name in the Domain Name System.
 const MAX_HOST_NAME_BYTES: usize = 253;
 /// Longest interface name in Linux.
 const MAX_DEVICE_NAME_BYTES: usize = 15;
 
-/// The text being parsed, for error messages.
-pub(super) struct Parser<'a> {
+/// Parses parts of a URI. Errors name the whole URI and the expected form.
+pub struct UriParser<'a> {
     whole: &'a str,
 }
 
-impl Parser<'_> {
-    pub(super) fn refuse<T>(&self, problem: impl Into<String>, expected: &'static str) -> Result<T, FaceUriError> {
+impl<'a> UriParser<'a> {
+    /// Creates a parser for parts of `whole`.
+    pub fn new(whole: &'a str) -> UriParser<'a> {
+        UriParser { whole }
+    }
+
+    /// Returns an error.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn refuse<T>(&self, problem: impl Into<String>, expected: &'static str) -> Result<T, FaceUriError> {
         Err(FaceUriError::new(self.whole, problem, expected))
     }
 
-    pub(super) fn number<N: FromStr>(&self, text: &str, what: &str, expected: &'static str) -> Result<N, FaceUriError> {
+    /// Parses a decimal number in its only spelling; `what` it is, for messages.
+    ///
+    /// # Errors
+    /// If the text is not such a number.
+    pub fn number<N: FromStr>(&self, text: &str, what: &str, expected: &'static str) -> Result<N, FaceUriError> {
         // A sign or leading zeros would allow several spellings of one address.
         let plain = text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
         match text.parse() {
@@ -64,16 +67,22 @@ impl Parser<'_> {
         }
     }
 
-    fn device(&self, text: &str, expected: &'static str) -> Result<String, FaceUriError> {
-        let fits = (1..=MAX_DEVICE_NAME_BYTES).contains(&text.len());
-        let allowed = |b: u8| b.is_ascii_graphic() && !matches!(b, b'/' | b':' | b'[' | b']' | b'%');
-        if !fits || !text.bytes().all(allowed) || text == "." || text == ".." {
+    /// Parses the name of a network interface.
+    ///
+    /// # Errors
+    /// If no interface of Linux can have that name.
+    pub fn interface(&self, text: &str, expected: &'static str) -> Result<String, FaceUriError> {
+        if !is_interface_name(text) {
             return self.refuse(format!("`{text}` is not a network interface name"), expected);
         }
         Ok(text.to_owned())
     }
 
-    fn path(&self, text: &str, expected: &'static str) -> Result<String, FaceUriError> {
+    /// Parses an absolute path.
+    ///
+    /// # Errors
+    /// If the path is relative or contains a control character.
+    pub fn path(&self, text: &str, expected: &'static str) -> Result<String, FaceUriError> {
         if !text.starts_with('/') || text.len() < 2 {
             return self.refuse("the path is not absolute", expected);
         }
@@ -105,9 +114,10 @@ impl Parser<'_> {
         let Ok(address) = address.parse::<Ipv6Addr>() else {
             return self.refuse(format!("`{text}` is not an IPv6 address"), expected);
         };
-        let zone =
-            zone.map(|zone| if is_pci_address(zone) { Ok(zone.to_owned()) } else { self.device(zone, expected) });
-        let zone = zone.transpose()?;
+        if let Some(zone) = zone.filter(|zone| !is_zone(zone)) {
+            return self.refuse(format!("`{zone}` is not a network interface name"), expected);
+        }
+        let zone = zone.map(str::to_owned);
         let link_local = address.is_unicast_link_local() || is_link_local_multicast(&address);
         if zone.is_some() && !link_local {
             return self.refuse("only a link-local address can have a zone (%interface)", expected);
@@ -181,7 +191,10 @@ impl Parser<'_> {
     }
 
     /// Parses a hardware address of a single device.
-    pub(super) fn device_address(&self, text: &str, expected: &'static str) -> Result<[u8; 6], FaceUriError> {
+    ///
+    /// # Errors
+    /// If the text is not a hardware address, or the address is that of a group.
+    pub fn device_address(&self, text: &str, expected: &'static str) -> Result<[u8; 6], FaceUriError> {
         match self.hardware_address(text, expected)? {
             address if is_group(&address) || address == [0; 6] => {
                 self.refuse(format!("`{text}` is not a unicast hardware address"), expected)
@@ -196,27 +209,6 @@ impl Parser<'_> {
             return self.refuse("the hardware address is not in brackets", EXPECTED_ETHER);
         };
         self.hardware_address(inside, EXPECTED_ETHER).map(FaceUri::Ethernet)
-    }
-
-    /// Parses a driver's name of a port.
-    fn name_for(&self, driver: PortDriver, text: &str) -> Result<String, FaceUriError> {
-        match driver {
-            PortDriver::Kernel | PortDriver::Xdp => self.device(text, EXPECTED_DEV),
-            PortDriver::Tap => self.device(text, EXPECTED_TAP),
-            PortDriver::Pci if is_pci_address(text) => Ok(text.to_owned()),
-            PortDriver::Pci => self.refuse(format!("`{text}` is not a PCI address"), EXPECTED_PCI),
-        }
-    }
-
-    fn interface(&self, driver: PortDriver, text: &str) -> Result<FaceUri, FaceUriError> {
-        // The name of an interface may contain a question mark.
-        let keys = ["?vlan=", "?ip=", "?port=", "?source_port=", "?mac="];
-        let Some(at) = keys.iter().filter_map(|key| text.find(key)).min() else {
-            return self.name_for(driver, text).map(|interface| FaceUri::device_of(driver, interface));
-        };
-        let interface = self.name_for(driver, &text[..at])?;
-        let options = self.options(&text[at + 1..], EXPECTED_DEV)?;
-        Ok(FaceUri::Device { driver, interface, options })
     }
 
     fn vxlan(&self, family: IpFamily, text: &str) -> Result<FaceUri, FaceUriError> {
@@ -247,7 +239,7 @@ impl Parser<'_> {
         };
         Ok(FaceUri::UdpDevice {
             family,
-            device: self.device(device, EXPECTED_UDP_DEV)?,
+            device: self.interface(device, EXPECTED_UDP_DEV)?,
             port: self.port(port, EXPECTED_UDP_DEV)?,
         })
     }
@@ -268,52 +260,6 @@ impl Parser<'_> {
         Ok(FaceUri::WebSocketClient(at))
     }
 
-    fn memif(&self, text: &str) -> Result<FaceUri, FaceUriError> {
-        let Some((socket, id)) = text.rsplit_once("?id=") else {
-            return self.refuse("the interface id `?id=` is missing", EXPECTED_MEMIF);
-        };
-        let behind = |text| str::split_once(text, '&').map_or((text, None), |(text, rest)| (text, Some(rest)));
-        let (id, rest) = behind(id);
-        let (role, rest) = match rest.and_then(|rest| rest.strip_prefix("role=")).map(behind) {
-            None => (MemifRole::Server, rest),
-            Some(("server", rest)) => (MemifRole::Server, rest),
-            Some(("client", rest)) => (MemifRole::Client, rest),
-            Some((role, _)) => return self.refuse(format!("`{role}` is not a role"), EXPECTED_MEMIF),
-        };
-        let options = rest.map(|rest| self.options(rest, EXPECTED_MEMIF)).transpose()?.unwrap_or_default();
-        Ok(FaceUri::Memif {
-            socket: self.path(socket, EXPECTED_MEMIF)?,
-            id: self.number(id, "interface id", EXPECTED_MEMIF)?,
-            role,
-            options,
-        })
-    }
-
-    fn pcap(&self, text: &str) -> Result<FaceUri, FaceUriError> {
-        let path = |text: &str| match text.contains(['?', '&']) {
-            true => self.refuse(format!("`{text}` contains a character that is not allowed here"), EXPECTED_PCAP),
-            false => self.path(text, EXPECTED_PCAP),
-        };
-        let (input, options) = text.split_once('?').unwrap_or((text, ""));
-        let (output, address) = match options.strip_prefix("out=") {
-            None => (None, options),
-            Some(rest) => {
-                let (output, address) = rest.split_once('&').unwrap_or((rest, ""));
-                (Some(path(output)?), address)
-            }
-        };
-        let address = match address.strip_prefix("mac=") {
-            Some(address) => Some(self.device_address(address, EXPECTED_PCAP)?),
-            None if address.is_empty() => None,
-            None => return self.refuse(format!("`{address}` is not an option of a capture"), EXPECTED_PCAP),
-        };
-        let input = if input.is_empty() { None } else { Some(path(input)?) };
-        if input.is_none() && output.is_none() {
-            return self.refuse("neither a capture to read nor one to write is given", EXPECTED_PCAP);
-        }
-        Ok(FaceUri::Pcap { input, output, address })
-    }
-
     fn empty(&self, text: &str, uri: FaceUri) -> Result<FaceUri, FaceUriError> {
         if text.is_empty() || text == "/" {
             return Ok(uri);
@@ -331,23 +277,44 @@ fn is_link_local_multicast(address: &Ipv6Addr) -> bool {
     address.segments()[0] & 0xff0f == 0xff02
 }
 
-impl FromStr for FaceUri {
-    type Err = FaceUriError;
+/// Whether a network interface of Linux can have this name.
+pub fn is_interface_name(text: &str) -> bool {
+    !text.contains(':') && is_zone(text)
+}
 
-    fn from_str(text: &str) -> Result<FaceUri, FaceUriError> {
-        let parser = Parser { whole: text };
+/// Whether this can be the zone of a link-local address: a network interface, or a device that a port names in the same
+/// way, such as a PCI address with its colons.
+pub fn is_zone(text: &str) -> bool {
+    let fits = (1..=MAX_DEVICE_NAME_BYTES).contains(&text.len());
+    let allowed = |b: u8| b.is_ascii_graphic() && !matches!(b, b'/' | b'[' | b']' | b'%');
+    fits && text.bytes().all(allowed) && text != "." && text != ".."
+}
+
+/// Returns the error for a text without one of these schemes.
+fn unknown_scheme(parser: &UriParser<'_>, problem: String, ports: &[&'static PortScheme]) -> FaceUriError {
+    let ports: String = ports.iter().map(|scheme| format!(", {}", scheme.name)).collect();
+    FaceUriError::new(parser.whole, problem, format!("one of {SCHEMES}{ports}, followed by ://"))
+}
+
+impl FaceUri {
+    /// Parses a URI. The schemes of ports are those in `ports`.
+    ///
+    /// # Errors
+    /// What is wrong with the text, and which form is expected.
+    pub fn parse(text: &str, ports: &[&'static PortScheme]) -> Result<FaceUri, FaceUriError> {
+        let parser = UriParser::new(text);
         if text.len() > MAX_FACE_URI_BYTES {
             return parser.refuse("it is too long", "at most 1024 bytes");
         }
         let Some((scheme, rest)) = text.split_once("://") else {
-            return parser.refuse("it has no scheme", EXPECTED_SCHEME);
+            return Err(unknown_scheme(&parser, "it has no scheme".to_owned(), ports));
         };
         let (v4, v6) = (Some(IpFamily::V4), Some(IpFamily::V6));
         let udp = |family| parser.internet(family, rest).map(|(family, at)| FaceUri::Udp { family, at });
         let tcp = |family| parser.internet(family, rest).map(|(family, at)| FaceUri::Tcp { family, at });
         let scheme = scheme.to_ascii_lowercase();
-        if let Some(driver) = PortDriver::ALL.into_iter().find(|driver| driver.scheme() == scheme) {
-            return parser.interface(driver, rest);
+        if let Some(port) = ports.iter().find(|port| port.name == scheme) {
+            return PortUri::parse(port, &parser, rest).map(FaceUri::Port);
         }
         match scheme.as_str() {
             "udp" => udp(None),
@@ -367,11 +334,22 @@ impl FromStr for FaceUri {
             "internal" => parser.empty(rest, FaceUri::Internal),
             "null" => parser.empty(rest, FaceUri::Null),
             "contentstore" => parser.empty(rest, FaceUri::ContentStore),
-            "memif" => parser.memif(rest),
-            "pcap" => parser.pcap(rest),
             "vxlan4" => parser.vxlan(IpFamily::V4, rest),
             "vxlan6" => parser.vxlan(IpFamily::V6, rest),
-            _ => parser.refuse(format!("`{}` is not a known scheme", scheme.escape_default()), EXPECTED_SCHEME),
+            _ => {
+                let problem = format!("`{}` is not a known scheme", scheme.escape_default());
+                Err(unknown_scheme(&parser, problem, ports))
+            }
         }
+    }
+}
+
+/// Parses a URI of no port. Programs that open ports, or that take their URIs from users, parse with the schemes of all
+/// drivers.
+impl FromStr for FaceUri {
+    type Err = FaceUriError;
+
+    fn from_str(text: &str) -> Result<FaceUri, FaceUriError> {
+        FaceUri::parse(text, &[])
     }
 }

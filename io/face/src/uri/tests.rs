@@ -7,6 +7,44 @@ use proptest::prelude::*;
 use super::*;
 use crate::address::VlanId;
 
+const EXPECTED: &str = "a name, as in link://a?vlan=7&ip=192.0.2.1&port=6363";
+/// Ports with options behind a question mark.
+static LINK: PortScheme = PortScheme {
+    name: "link",
+    parse: |parser, text| {
+        let (device, options) = parser.device_and_options(text, EXPECTED)?;
+        Ok((parser.interface(device, EXPECTED)?, options))
+    },
+    separator: Some('?'),
+    can_be_bare: false,
+};
+/// Ports with a parameter of the device, which can carry bare packets.
+static PIPE: PortScheme = PortScheme {
+    name: "pipe",
+    parse: |parser, text| {
+        let (device, options) = text.split_once('&').map_or((text, None), |(device, options)| (device, Some(options)));
+        let options = options.map(|options| parser.options(options, EXPECTED)).transpose()?;
+        Ok((parser.path(device, EXPECTED)?, options.unwrap_or_default()))
+    },
+    separator: Some('&'),
+    can_be_bare: true,
+};
+/// Ports without options.
+static FILE: PortScheme = PortScheme {
+    name: "file",
+    parse: |parser, text| Ok((parser.path(text, EXPECTED)?, PortOptions::default())),
+    separator: None,
+    can_be_bare: false,
+};
+
+fn parse(text: &str) -> Result<FaceUri, FaceUriError> {
+    FaceUri::parse(text, &[&LINK, &PIPE, &FILE])
+}
+
+fn uri(text: &str) -> FaceUri {
+    parse(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
 /// (text, its normal spelling, canonical)
 const ACCEPTED: &[(&str, &str, bool)] = &[
     ("udp4://192.0.2.1:6363", "udp4://192.0.2.1:6363", true),
@@ -25,17 +63,11 @@ const ACCEPTED: &[(&str, &str, bool)] = &[
     ("fd://17", "fd://17", true),
     ("ether://[08:00:27:01:DD:01]", "ether://[08:00:27:01:dd:01]", true),
     ("ether://[08-00-27-01-dd-01]", "ether://[08:00:27:01:dd:01]", true),
-    ("dev://eth0.7", "dev://eth0.7", true),
-    ("PCI://0000:03:00.0", "pci://0000:03:00.0", true),
-    ("pci://0000:af:1f.7?vlan=7", "pci://0000:af:1f.7?vlan=7", true),
-    ("pci://0000:03:00.0?ip=192.0.2.1&port=6363", "pci://0000:03:00.0?ip=192.0.2.1&port=6363", true),
     ("udp6://[fe80::1%0000:03:00.0]:6363", "udp6://[fe80::1%0000:03:00.0]:6363", true),
-    ("xdp://eth0?vlan=7", "xdp://eth0?vlan=7", true),
-    ("tap://ndn0?vlan=7", "tap://ndn0?vlan=7", true),
-    ("pcap:///a/in.pcap", "pcap:///a/in.pcap", true),
-    ("pcap://?out=/out.pcap&mac=08-00-27-01-DD-01", "pcap://?out=/out.pcap&mac=08:00:27:01:dd:01", true),
-    ("pcap:///in.pcap?out=/out.pcap", "pcap:///in.pcap?out=/out.pcap", true),
-    ("pcap:///in.pcap?mac=08:00:27:01:dd:01", "pcap:///in.pcap?mac=08:00:27:01:dd:01", true),
+    ("LINK://eth0.7", "link://eth0.7", true),
+    ("link://a?b?ip=192.0.2.1&port=6363", "link://a?b?ip=192.0.2.1&port=6363", true),
+    ("pipe:///x?id=1&vlan=7", "pipe:///x?id=1&vlan=7", true),
+    ("file:///a?vlan=7", "file:///a?vlan=7", true),
     ("udp4+dev://eth0:56363", "udp4+dev://eth0:56363", true),
     ("udp6+dev://wlan0:7001", "udp6+dev://wlan0:7001", true),
     ("ws://[::1]:9696", "ws://[::1]:9696", true),
@@ -45,9 +77,6 @@ const ACCEPTED: &[(&str, &str, bool)] = &[
     ("internal://", "internal://", true),
     ("null://", "null://", true),
     ("contentstore://", "contentstore://", true),
-    ("memif:///run/ndn/fw.sock?id=3", "memif:///run/ndn/fw.sock?id=3", true),
-    ("memif:///run/ndn/fw.sock?id=3&role=server", "memif:///run/ndn/fw.sock?id=3", true),
-    ("memif:///run/ndn/fw.sock?id=3&role=client", "memif:///run/ndn/fw.sock?id=3&role=client", true),
 ];
 
 /// (text, what the message must contain)
@@ -84,47 +113,33 @@ const REFUSED: &[(&str, &str)] = &[
     ("ether://[08:00:27:01:dd]", "not a hardware address"),
     ("ether://[08:00:27:01:dd:+1]", "not a hardware address"),
     ("ether://[08:00:27:01:dd:01:02]", "more than six"),
-    ("dev://", "not a network interface"),
-    ("dev://name-that-is-far-too-long", "not a network interface"),
-    ("dev://a/b", "not a network interface"),
-    ("pci://", "not a PCI address"),
-    ("tap://", "not a network interface"),
-    ("pcap://", "neither a capture to read"),
-    ("pcap://in.pcap", "not absolute"),
-    ("pcap:///in?out=out", "not absolute"),
-    ("pcap:///in?mac=01:00:00:00:00:01", "not a unicast hardware address"),
-    ("pcap:///in?mac=08:00:27:01:dd:01&out=/out", "not a hardware address"),
-    ("pcap:///in?rate=1", "not an option"),
-    ("pci://03:00.0", "not a PCI address"),
-    ("pci://0000:03:00.8", "not a PCI address"),
-    ("pci://0000:AF:00.0", "not a PCI address"),
-    ("pci://0000:03:00.0?vlan=0", "not a VLAN"),
+    ("link://", "not a network interface"),
+    ("link://name-that-is-far-too-long", "not a network interface"),
+    ("link://a/b", "not a network interface"),
+    ("link://eth0?vlan=0", "not a VLAN"),
+    ("pipe:///x?id=1&", "`` is not an option of a port"),
+    ("pipe:///x?id=1&vlan=7&role=client", "not an option of a port"),
+    ("file://x", "not absolute"),
     ("udp4+dev://eth0", "port is missing"),
     ("ws://host/a b", "the path contains"),
     ("wsclient://example.net:80", "not a numeric address"),
     ("internal://x", "`x` follows"),
-    ("memif:///run/x.sock", "`?id=` is missing"),
-    ("memif://x?id=1", "not absolute"),
-    ("memif:///x?id=z", "not a valid interface id"),
-    ("memif:///x?id=1&role=master", "`master` is not a role"),
-    ("memif:///x?id=1&", "`` is not an option of a port"),
-    ("memif:///x?id=1&vlan=7&role=client", "not an option of a port"),
 ];
 
 #[test]
 fn accepted_texts_have_one_normal_spelling() {
     for (text, normal, canonical) in ACCEPTED {
-        let uri: FaceUri = text.parse().unwrap_or_else(|error| panic!("{error}"));
+        let uri = uri(text);
         assert_eq!(uri.to_string(), *normal);
         assert_eq!(uri.is_canonical(), *canonical, "{text}");
-        assert_eq!(normal.parse::<FaceUri>().as_ref(), Ok(&uri));
+        assert_eq!(parse(normal).as_ref(), Ok(&uri));
     }
 }
 
 #[test]
 fn refusals_say_what_is_wrong_and_what_is_expected() {
     for (text, reason) in REFUSED {
-        let error = text.parse::<FaceUri>().expect_err(text);
+        let error = parse(text).expect_err(text);
         let message = error.to_string();
         assert!(message.contains(reason), "{text:?}: {message}");
         assert!(message.contains("; expected "), "{message}");
@@ -132,6 +147,14 @@ fn refusals_say_what_is_wrong_and_what_is_expected() {
     let long = format!("unix:///{}", "x".repeat(2000));
     let message = long.parse::<FaceUri>().expect_err("too long").to_string();
     assert!(message.contains("too long") && message.len() < 300);
+}
+
+#[test]
+fn unknown_schemes_are_errors_that_list_the_known_ones() {
+    let message = parse("sctp://192.0.2.1:6363").expect_err("unknown").to_string();
+    assert!(message.contains("one of udp4, ") && message.ends_with(", link, pipe, file, followed by ://"), "{message}");
+    let message = "link://eth0".parse::<FaceUri>().expect_err("a port").to_string();
+    assert!(message.contains("`link` is not a known scheme") && !message.contains("pipe"), "{message}");
 }
 
 #[test]
@@ -144,10 +167,9 @@ fn canonizing_fills_in_family_and_port() {
         ("udp6://[::ffff:192.0.2.1]:1", "udp4://192.0.2.1:1"),
         ("ws://127.0.0.1", "ws://127.0.0.1:9696"),
         ("wss://example.net", "wss://example.net:443"),
-        ("dev://eth0", "dev://eth0"),
     ];
     for (text, canonical) in table {
-        let uri: FaceUri = text.parse().expect(text);
+        let uri = uri(text);
         let result = uri.canonize().expect(text);
         assert_eq!(result.to_string(), canonical);
         assert!(result.is_canonical());
@@ -239,17 +261,15 @@ fn port_options() -> impl Strategy<Value = PortOptions> {
     )
 }
 
-fn pci_address() -> impl Strategy<Value = String> {
-    (any::<u16>(), any::<u8>(), 0_u8..32, 0_u8..8)
-        .prop_map(|(domain, bus, device, function)| format!("{domain:04x}:{bus:02x}:{device:02x}.{function}"))
-}
-
-fn driver_and_device() -> impl Strategy<Value = (PortDriver, String)> {
+fn port_uri() -> impl Strategy<Value = FaceUri> {
+    let path = || "/[a-z0-9?=/.]{1,60}";
+    let with_options = prop_oneof![
+        device().prop_map(|name| format!("link://{name}")),
+        path().prop_map(|path| format!("pipe://{path}"))
+    ];
     prop_oneof![
-        device().prop_map(|device| (PortDriver::Kernel, device)),
-        pci_address().prop_map(|address| (PortDriver::Pci, address)),
-        device().prop_map(|device| (PortDriver::Tap, device)),
-        device().prop_map(|device| (PortDriver::Xdp, device)),
+        (with_options, port_options()).prop_map(|(text, options)| uri(&text).with_options(options)),
+        path().prop_map(|path| uri(&format!("file://{path}"))),
     ]
 }
 
@@ -262,11 +282,7 @@ fn face_uri() -> impl Strategy<Value = FaceUri> {
         "/[^\\p{C}]{1,60}".prop_map(FaceUri::Unix),
         any::<u32>().prop_map(FaceUri::FileDescriptor),
         any::<[u8; 6]>().prop_map(FaceUri::Ethernet),
-        (driver_and_device(), port_options()).prop_map(|((driver, interface), options)| FaceUri::Device {
-            driver,
-            interface,
-            options
-        }),
+        port_uri(),
         (one_address(), 0_u32..1 << 24, prop::option::of(one_hardware_address())).prop_map(|(address, vni, inner)| {
             FaceUri::Vxlan { address, vni: Vni::new(vni).expect("24 bits"), inner }
         }),
@@ -281,12 +297,6 @@ fn face_uri() -> impl Strategy<Value = FaceUri> {
         Just(FaceUri::Internal),
         Just(FaceUri::Null),
         Just(FaceUri::ContentStore),
-        ("/[^\\p{C}]{1,60}", any::<u32>(), any::<bool>(), port_options()).prop_map(
-            |(socket, id, is_client, options)| {
-                let role = if is_client { MemifRole::Client } else { MemifRole::Server };
-                FaceUri::Memif { socket, id, role, options }
-            }
-        ),
     ]
 }
 
@@ -294,53 +304,48 @@ proptest! {
     #[test]
     fn printing_and_parsing_are_inverse(uri in face_uri()) {
         let text = uri.to_string();
-        prop_assert_eq!(text.parse::<FaceUri>(), Ok(uri.clone()));
+        prop_assert_eq!(parse(&text), Ok(uri.clone()));
         prop_assert!(text.starts_with(uri.scheme()));
     }
 
     #[test]
     fn arbitrary_text_never_panics_and_what_parses_prints_stably(
-        text in "(udp|tcp|udp6|tcp4|ws|wss|unix|ether|dev|udp4\\+dev|memif|fd|null|vxlan4|vxlan6)?(://)?\
+        text in "(udp|tcp|udp6|tcp4|ws|wss|unix|ether|link|udp4\\+dev|pipe|file|fd|null|vxlan4|vxlan6)?(://)?\
                  [\\[\\]%a-f0-9:./?&=idnpvmort-]{0,40}"
     ) {
-        if let Ok(uri) = text.parse::<FaceUri>() {
+        if let Ok(uri) = parse(&text) {
             let normal = uri.to_string();
-            prop_assert_eq!(normal.parse::<FaceUri>(), Ok(uri));
+            prop_assert_eq!(parse(&normal), Ok(uri));
         }
     }
 }
 
 #[test]
 fn a_vlan_is_named_behind_its_interface() {
-    let uri: FaceUri = "dev://eth0?vlan=7".parse().expect("URI");
-    assert_eq!(
-        uri,
-        FaceUri::Device {
-            driver: PortDriver::Kernel,
-            interface: "eth0".to_owned(),
-            options: PortOptions::of_vlan(VlanId::new(7))
-        }
-    );
-    assert_eq!(uri.port().to_string(), "dev://eth0");
-    assert!(uri.is_on(&uri.port()) && !uri.is_on(&"dev://eth1".parse().expect("URI")));
+    let vlan = uri("link://eth0?vlan=7");
+    assert_eq!(vlan, uri("link://eth0").with_options(PortOptions::of_vlan(VlanId::new(7))));
+    assert_eq!(vlan.port().to_string(), "link://eth0");
+    assert!(vlan.is_on(&vlan.port()) && !vlan.is_on(&uri("link://eth1")));
     for refused in ["0", "4095", "65543", "07", "", "-1", "7&x=1"] {
-        let error = format!("dev://eth0?vlan={refused}").parse::<FaceUri>().expect_err(refused);
-        assert!(error.to_string().contains("dev://eth0?vlan=7"), "{error}");
+        let error = parse(&format!("link://eth0?vlan={refused}")).expect_err(refused);
+        assert!(error.to_string().contains("link://a?vlan=7"), "{error}");
     }
-    assert!("dev://?vlan=7".parse::<FaceUri>().is_err());
+    assert!(parse("link://?vlan=7").is_err());
+    let file = uri("file:///a");
+    assert!(file.options().is_none() && file.with_options(PortOptions::of_vlan(VlanId::new(7))) == file);
 }
 
 #[test]
 fn the_local_end_of_a_udp_face_on_a_port_has_options_in_one_order() {
-    for (port, separator) in [("dev://eth0", '?'), ("memif:///x?id=1", '&'), ("memif:///x?id=1&role=client", '&')] {
+    for (port, separator) in [("link://eth0", '?'), ("pipe:///x?id=1", '&')] {
         let all = format!("{port}{separator}vlan=7&ip=2001:db8::1&port=6363&source_port=name&mac=08:00:27:01:dd:01");
-        let uri: FaceUri = all.parse().expect("URI");
+        let uri = uri(&all);
         assert_eq!(uri.to_string(), all);
         assert_eq!(uri.port().to_string(), port);
         assert_eq!(uri.network().to_string(), format!("{port}{separator}vlan=7"));
         assert!(uri.is_on(&uri.port()) && uri.is_canonical());
     }
-    assert!(!"memif:///x?id=1&vlan=7".parse::<FaceUri>().expect("URI").is_on(&"memif:///x?id=2".parse().expect("URI")));
+    assert!(!uri("pipe:///x?id=1&vlan=7").is_on(&uri("pipe:///x?id=2")));
     for refused in [
         "ip=192.0.2",
         "ip=224.0.0.1",
@@ -356,8 +361,8 @@ fn the_local_end_of_a_udp_face_on_a_port_has_options_in_one_order() {
         "ip=192.0.2.1&vlan=7",
         "ip=192.0.2.1&",
     ] {
-        let error = format!("dev://eth0?{refused}").parse::<FaceUri>().expect_err(refused);
-        assert!(error.to_string().contains("dev://eth0?vlan=7&ip=192.0.2.1&port=6363"), "{error}");
+        let error = parse(&format!("link://eth0?{refused}")).expect_err(refused);
+        assert!(error.to_string().contains("link://a?vlan=7&ip=192.0.2.1&port=6363"), "{error}");
     }
 }
 
@@ -385,8 +390,15 @@ fn the_other_end_of_a_vxlan_has_an_address_and_a_network() {
 
 #[test]
 fn a_udp_face_is_on_a_port_when_its_local_end_is() {
-    let udp: FaceUri = "udp4://192.0.2.7:6363".parse().expect("URI");
-    assert!(udp.is_on_port(Some(&FaceUri::device("eth0"))));
+    let udp = uri("udp4://192.0.2.7:6363");
+    assert!(udp.is_on_port(Some(&uri("link://eth0"))));
     assert!(!udp.is_on_port(None) && !udp.is_on_port(Some(&udp)));
-    assert!(!udp.is_on_port(Some(&"udp4+dev://eth0:56363".parse().expect("URI"))));
+    assert!(!udp.is_on_port(Some(&uri("udp4+dev://eth0:56363"))));
+}
+
+#[test]
+fn only_some_ports_carry_bare_packets() {
+    for (text, is_bare) in [("link://eth0", false), ("pipe:///x", true), ("file:///x", false)] {
+        assert_eq!(uri(text).is_on_port(None), is_bare, "{text}");
+    }
 }

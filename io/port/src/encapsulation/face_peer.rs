@@ -10,7 +10,7 @@ use super::{Framing, Peer, entropy};
 use namehop_face::address::{MacAddress, VlanId, Vni};
 use namehop_face::peers::{PeerAddress, mix};
 use namehop_face::registry::BASE_PACKET_BYTES;
-use namehop_face::uri::{DEFAULT_PORT, FaceUri, Host, HostPort, IpFamily, PortOptions};
+use namehop_face::uri::{DEFAULT_PORT, FaceUri, Host, HostPort, IpFamily, PortOptions, PortUri, is_zone};
 
 /// The peer of a face on a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,10 +194,7 @@ impl InternetPeer {
     fn uris(&self, port: &FaceUri) -> (FaceUri, FaceUri) {
         let (vlan, address) = (self.vlan, Some(self.local));
         let mut options = PortOptions { vlan, address, next_hop: self.next_hop, ..PortOptions::default() };
-        let interface = match port {
-            FaceUri::Device { interface, .. } => Some(interface),
-            _ => None,
-        };
+        let zone = port.as_port().map(PortUri::device).filter(|device| is_zone(device));
         let remote = match self.tunnel {
             Tunnel::Udp { local_port, remote_port, source_port } => {
                 options.port = Some(local_port);
@@ -205,7 +202,7 @@ impl InternetPeer {
                 let (family, host) = match self.remote {
                     IpAddr::V4(address) => (IpFamily::V4, Host::V4(address)),
                     IpAddr::V6(address) => {
-                        let zone = interface.filter(|_| address.is_unicast_link_local()).cloned();
+                        let zone = zone.filter(|_| address.is_unicast_link_local()).map(str::to_owned);
                         (IpFamily::V6, Host::V6 { address, zone })
                     }
                 };

@@ -118,12 +118,12 @@ impl Peer {
     /// have them.
     fn of(remote: &FaceUri, local: &FaceUri) -> Option<Peer> {
         match (remote, local) {
-            (FaceUri::Ethernet(address), FaceUri::Device { options, .. } | FaceUri::Memif { options, .. }) => {
+            (FaceUri::Ethernet(address), FaceUri::Port(port)) => {
+                let options = port.options().copied().unwrap_or_default();
                 let peer = options.vlan.map_or(Peer::Ethernet(*address), |vlan| Peer::Vlan(*address, vlan));
                 options.is_link().then_some(peer)
             }
-            (FaceUri::Ethernet(address), FaceUri::Pcap { .. }) => Some(Peer::Ethernet(*address)),
-            (FaceUri::Memif { .. }, local) if remote == local && *remote == remote.port() => Some(Peer::Bare),
+            (remote, local) if remote.is_bare_port() && remote == local && *remote == remote.port() => Some(Peer::Bare),
             _ => None,
         }
     }

@@ -77,7 +77,9 @@ impl PortNetwork {
     /// The reason why there can be no such face.
     pub fn complete(&self, remote: &FaceUri, local: &FaceUri) -> Result<FaceUri, String> {
         let Some(mut options) = local.options().copied() else {
-            return Err(format!("a face to {remote} needs a network interface or memif as its local URI, not {local}"));
+            return Err(format!(
+                "a face to {remote} needs a network interface or shared memory as its local URI, not {local}"
+            ));
         };
         let network = local.network();
         let to = match remote {
@@ -148,6 +150,11 @@ impl FromStr for PortAddress {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drivers::parse_uri;
+
+    fn uri(text: &str) -> FaceUri {
+        parse_uri(text).expect(text)
+    }
 
     fn network() -> PortNetwork {
         let addresses = ["192.0.2.1/24", "198.51.100.9/30", "2001:db8::1/64"];
@@ -202,9 +209,8 @@ mod tests {
     #[test]
     fn a_local_uri_is_completed_from_the_addresses_of_the_port() {
         let network = network();
-        let complete = |remote: &str, local: &str| {
-            network.complete(&remote.parse().expect(remote), &local.parse().expect(local)).map(|uri| uri.to_string())
-        };
+        let complete =
+            |remote: &str, local: &str| network.complete(&uri(remote), &uri(local)).map(|uri| uri.to_string());
         for (remote, local, expected) in [
             ("udp4://192.0.2.7:6363", "dev://eth1", "dev://eth1?ip=192.0.2.1&port=6363"),
             (
@@ -235,10 +241,9 @@ mod tests {
             assert!(error.contains(problem), "{error}");
         }
         let none = PortNetwork::default();
-        let error = none.complete(&"udp4://192.0.2.7:6363".parse().expect("URI"), &"dev://eth1".parse().expect("URI"));
+        let error = none.complete(&uri("udp4://192.0.2.7:6363"), &uri("dev://eth1"));
         assert!(error.expect_err("the port has no address").contains("`addresses`"));
-        let error =
-            none.complete(&"udp4://192.0.2.7:6363".parse().expect("URI"), &"dev://eth1?vlan=7".parse().expect("URI"));
+        let error = none.complete(&uri("udp4://192.0.2.7:6363"), &uri("dev://eth1?vlan=7"));
         assert!(error.expect_err("the port has no address").starts_with("dev://eth1?vlan=7 has no address"));
     }
 }

@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn faces_over_ip_know_what_every_path_carries() {
-        let uri = |text: &str| text.parse::<FaceUri>().expect("URI");
+        let uri = |text: &str| crate::drivers::parse_uri(text).expect("URI");
         for (remote, local, bytes) in [
             ("udp4://192.0.2.1:6363", "dev://eth0?ip=192.0.2.2&port=6363", Some(1280 - 28)),
             ("udp6://[2001:db8::1]:6363", "dev://eth0?ip=2001:db8::2&port=6363", Some(1280 - 48)),

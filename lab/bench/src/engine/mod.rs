@@ -59,6 +59,7 @@ use namehop_face::FaceUri;
 use namehop_hash::HashKey;
 use namehop_orders::{Order, PathKind, ScheduleKind};
 use namehop_packet::BufferPool;
+use namehop_port::drivers::parse_uri;
 use namehop_worker::{pin_to_processor, usable_processors};
 
 use crate::counters::{Counters, CountersUnavailable, Events};
@@ -423,7 +424,7 @@ impl EngineMeasurements for EngineOnDemand {
 
 /// Parses a URI.
 fn uri(text: &str) -> Result<FaceUri, EngineBenchError> {
-    text.parse().map_err(|error| EngineBenchError::Rig(format!("{text}: {error}")))
+    parse_uri(text).map_err(|error| EngineBenchError::Rig(format!("{text}: {error}")))
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use namehop_face::uri::{FaceUri, MemifRole, PortDriver, PortOptions};
+use namehop_face::uri::FaceUri;
+use namehop_port::drivers::parse_uri;
 use namehop_port::encapsulation::ETHERTYPE_NDN;
 use namehop_traffic::loadgen::{LoadError, PortAddress, memif_buffer_bytes};
 use nix::sched::{CloneFlags, unshare};
@@ -119,18 +120,14 @@ impl Place {
 
     /// Port address of one end of a link, with the other end as its peer.
     pub(super) fn port_address(&self, side: Side, end: End) -> Result<PortAddress, LoadError> {
-        let driver = match self.kind {
-            LinkKind::Memif => {
-                let role = if end == End::Forwarder { MemifRole::Server } else { MemifRole::Client };
-                let socket = self.memif_socket(side).to_string_lossy().into_owned();
-                let uri = FaceUri::Memif { socket, id: 0, role, options: PortOptions::default() };
-                return PortAddress::new(uri, None, Some(self.packet_bytes())).map_err(LoadError::Configuration);
-            }
-            LinkKind::Dev => PortDriver::Kernel,
-            LinkKind::Xdp => PortDriver::Xdp,
-        };
+        let uri = |text: &str| parse_uri(text).map_err(|error| LoadError::Configuration(error.to_string()));
+        if self.kind == LinkKind::Memif {
+            let role = if end == End::Forwarder { "server" } else { "client" };
+            let uri = uri(&format!("memif://{}?id=0&role={role}", self.memif_socket(side).display()))?;
+            return PortAddress::new(uri, None, Some(self.packet_bytes())).map_err(LoadError::Configuration);
+        }
         let remote = FaceUri::Ethernet(self.address(side, other(end)));
-        let local = FaceUri::device_of(driver, self.interface(side, end));
+        let local = uri(&format!("{}://{}", self.kind, self.interface(side, end)))?;
         PortAddress::new(remote, Some(local), None).map_err(LoadError::Configuration)
     }
 

@@ -54,11 +54,9 @@ enum Command {
     Test(test::TestArgs),
     /// Run a compiled program on ports
     ///
-    /// Ports have the program's numbers: --port 0=dev://eth0 --port 1=dev://eth1. Supported are dev:// (AF_PACKET) and
-    /// xdp:// (AF_XDP) for network interfaces, pci:// for network cards that 'namehop setup --nic' has taken from the
-    /// kernel, memif:///SOCKET?id=NUMBER for other processes, and pcap:///IN?out=/OUT for captures. Interfaces receive
-    /// every frame, regardless of its address; give them no IP addresses, or the kernel answers too. The switch stops
-    /// at SIGINT and SIGTERM, or when all ports are captures that were read to the end.
+    /// Ports have the program's numbers: --port 0=dev://eth0 --port 1=dev://eth1. Interfaces receive every frame,
+    /// regardless of its address; give them no IP addresses, or the kernel answers too. The switch stops at SIGINT and
+    /// SIGTERM, or when all ports are captures that were read to the end.
     Run(run::RunArgs),
     /// Change and show the tables of a running program
     #[command(subcommand)]

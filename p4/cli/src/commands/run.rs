@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use namehop_p4runtime::server::{Listeners, Server};
+use namehop_port::drivers;
 use namehop_switch::Running;
 use namehop_switch::ports::PortSpec;
 use namehop_switch::program::Program;
@@ -25,13 +26,16 @@ const DONE_LOOKS: u32 = 5;
 /// Polling interval for ports that are gone.
 const PORTS_PAUSE: Duration = Duration::from_secs(1);
 
+fn ports_help() -> String {
+    format!("A port: its number and URI, {}", drivers::usage())
+}
+
 /// Arguments of the command.
 #[derive(Args)]
 pub(crate) struct RunArgs {
     /// The output of 'namehop p4 compile'
     program: PathBuf,
-    /// A port: its number and URI
-    #[arg(long = "port", value_name = "NUMBER=URI", required = true)]
+    #[arg(long = "port", value_name = "NUMBER=URI", required = true, help = ports_help())]
     ports: Vec<PortSpec>,
     /// Threads that process packets, 1 to 32; several threads share the flows of ports with several queues
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=32))]

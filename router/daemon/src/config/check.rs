@@ -117,7 +117,8 @@ impl Config {
 fn mtu_fault(index: usize, face: &StaticFace) -> Option<Fault> {
     face.mtu?;
     match &face.uri.0 {
-        FaceUri::Udp { .. } | FaceUri::Ethernet(_) | FaceUri::Memif { .. } | FaceUri::Vxlan { .. } => None,
+        FaceUri::Udp { .. } => None,
+        uri if uri.is_on_port(None) => None,
         uri => Some(Fault::new(
             format!("face[{index}].mtu"),
             format!("{} faces carry whole packets and have no `mtu`; remove it, or use udp4 or udp6", uri.scheme()),

@@ -7,7 +7,7 @@ use namehop_face::FaceUri;
 use namehop_face::address::VlanId;
 use namehop_face::registry::max_unsolicited_faces;
 use namehop_packet::size::LARGE_BYTES;
-use namehop_port::drivers::Driver;
+use namehop_port::drivers::{self, Driver};
 use namehop_port::faces::PortNetwork;
 
 use super::automatic::Auto;
@@ -141,7 +141,11 @@ impl StaticPort {
             return Some((
                 "addresses",
                 0,
-                format!("{} cannot have addresses; only network interfaces, network cards and memif can", self.uri.0),
+                format!(
+                    "{} cannot have addresses; only these ports can: {}",
+                    self.uri.0,
+                    drivers::forms(|driver| driver.scheme.separator.is_some())
+                ),
             ));
         }
         if network.addresses.len() > MAX_ADDRESSES {
@@ -201,9 +205,9 @@ impl Config {
     pub(crate) fn may_use_pci(&self) -> bool {
         let locals = self.face.iter().filter_map(|face| Some(&face.local.as_ref()?.0));
         let is_card = |uri: &FaceUri| Driver::traits_of(uri).is_without_kernel;
-        // Only PCI addresses contain a colon; names of interfaces cannot.
+        let cards = || drivers::DRIVERS.iter().filter(|driver| driver.traits.is_without_kernel);
         self.port.iter().map(|port| &port.uri.0).chain(locals).any(is_card)
-            || self.ports.interfaces.iter().any(|name| name.contains(':'))
+            || self.ports.interfaces.iter().any(|name| cards().any(|driver| driver.is_device(name)))
     }
 
     /// Returns the first error in ports and their faces.

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use namehop_engine::strategy::{StrategyError, StrategyInstance, registry};
 use namehop_face::FacePersistency;
-use namehop_face::uri::{FaceUri, Host, PortOptions};
+use namehop_face::uri::{FaceUri, Host, is_interface_name};
+use namehop_port::drivers::{self, parse_uri};
 use namehop_port::faces::PortAddress;
 use namehop_wire::Name;
 
@@ -180,20 +181,18 @@ text_value!(
 text_value!(
     /// The URI of a port, such as `dev://eth1` or `memif:///run/x.sock?id=0`.
     PortText(FaceUri),
-    |text| match FaceUri::from_str(text) {
-        Ok(uri @ (FaceUri::Device { .. } | FaceUri::Memif { .. } | FaceUri::Pcap { .. })) => Ok(uri),
-        Ok(_) => Err(format!(
-            "`{text}` is not a port; write for example \"dev://eth1\" or \"memif:///run/ndn/x.sock?id=0\""
-        )),
+    |text| match parse_uri(text) {
+        Ok(uri @ FaceUri::Port(_)) => Ok(uri),
+        Ok(_) => Err(format!("`{text}` is not a port; write for example \"dev://eth1\": {}", drivers::usage())),
         Err(error) => Err(error.to_string()),
     }
 );
 text_value!(
     /// The name of a network interface, such as `eth1n`.
     InterfaceText(String),
-    |text| match FaceUri::from_str(&format!("dev://{text}")) {
-        Ok(FaceUri::Device { interface, options, .. }) if options == PortOptions::default() => Ok(interface),
-        _ => Err(format!("`{text}` cannot be the name of a network interface; write for example \"eth1n\"")),
+    |text| match is_interface_name(text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("`{text}` cannot be the name of a network interface; write for example \"eth1n\"")),
     }
 );
 text_value!(
@@ -250,7 +249,7 @@ fn parse_peer(text: &str) -> Result<FaceUri, String> {
              \"ws://192.0.2.1:9696\""
         ))
     };
-    let uri = match FaceUri::from_str(text) {
+    let uri = match parse_uri(text) {
         Ok(uri) => uri,
         Err(error) => return Err(error.to_string()),
     };
@@ -265,11 +264,13 @@ fn parse_peer(text: &str) -> Result<FaceUri, String> {
             return refuse("needs TLS, which faces to peers do not support; use ws");
         }
         FaceUri::Udp { .. } | FaceUri::Tcp { .. } | FaceUri::WebSocket { .. } => {}
-        FaceUri::Ethernet(_) | FaceUri::Memif { .. } | FaceUri::Vxlan { .. } => return Ok(uri),
+        uri if uri.is_on_port(None) => return Ok(uri.clone()),
         _ => {
-            return refuse(
-                "is not a peer: the schemes of peers are udp4, udp6, tcp4, tcp6, ws, ether, memif, vxlan4 and vxlan6",
-            );
+            let bare = drivers::DRIVERS.iter().filter(|driver| driver.scheme.can_be_bare);
+            let bare: String = bare.map(|driver| format!("{}, ", driver.scheme.name)).collect();
+            return refuse(&format!(
+                "is not a peer: the schemes of peers are udp4, udp6, tcp4, tcp6, ws, ether, {bare}vxlan4 and vxlan6"
+            ));
         }
     }
     if uri.has_host_name() {

@@ -3,9 +3,9 @@
 
 use namehop_face::address::MacAddress;
 use namehop_port::drivers::Device;
+use namehop_port::drivers::tap::TapPort;
 use namehop_port::faces::PortId;
 use namehop_port::losses::Losses;
-use namehop_port::tap::TapPort;
 use tracing::{info, warn};
 
 use super::PortContext;

@@ -66,6 +66,8 @@ fn flow_of_face(face: &Face) -> Option<Flow> {
 
 #[cfg(test)]
 mod tests {
+    use namehop_port::drivers::parse_uri;
+
     use super::*;
 
     #[test]
@@ -100,7 +102,8 @@ mod tests {
                 udp("2001:db8::2", "2001:db8::1", None, 4789),
             ),
         ] {
-            let peer = FacePeer::of(&remote.parse().expect(remote), &local.parse().expect(local)).expect("a face");
+            let peer =
+                FacePeer::of(&parse_uri(remote).expect(remote), &parse_uri(local).expect(local)).expect("a face");
             assert_eq!(flow_of(&peer), origin.map(|origin| Flow { vlan, origin }), "{remote} {local}");
         }
     }

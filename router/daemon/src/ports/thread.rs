@@ -12,7 +12,7 @@ use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_packet::FaceId;
-use namehop_port::drivers::{Driver, MemifSizes, Opener, Wishes};
+use namehop_port::drivers::{self, Driver, Opener, RingSizes, Wishes};
 use namehop_port::encapsulation::{FacePeer, Framing, NDN_GROUP};
 use namehop_port::faces::{PortId, PortNetwork, face_params};
 use namehop_port::{Devices, Eal, mempool_bytes, use_mempools};
@@ -110,8 +110,8 @@ pub(super) struct Ports {
 impl Ports {
     pub(super) fn new(context: PortContext, config: &Config, bounds: &Bounds) -> Self {
         let ports = &config.ports;
-        let memif_sizes = MemifSizes { ring_slots: ports.memif_ring_frames, buffer_bytes: ports.memif_buffer_bytes };
-        let opener = Opener::new(&context.pool, memif_sizes);
+        let ring_sizes = RingSizes { slots: ports.memif_ring_frames, buffer_bytes: ports.memif_buffer_bytes };
+        let opener = Opener::new(&context.pool, ring_sizes);
         let idle_timeout = Duration::from_secs(ports.idle_timeout_s);
         Ports {
             context,
@@ -216,8 +216,9 @@ impl Ports {
             return match self.open[index].framing == framing {
                 true => Ok(index),
                 false => Err(CreateError::NotAcceptable(format!(
-                    "{uri} carries either bare NDN packets of one memif face, or Ethernet faces; it is in use for the \
-                     other kind"
+                    "{uri} carries either bare NDN packets of one {} face, or Ethernet faces; it is in use for the \
+                     other kind",
+                    uri.scheme()
                 ))),
             };
         }
@@ -262,17 +263,15 @@ impl Ports {
         }
         let Some(peer) = FacePeer::of(uri, &local) else {
             let text = match uri {
-                FaceUri::Ethernet(_) => {
-                    "an Ethernet face needs a local URI: dev://INTERFACE, xdp://INTERFACE, pci://ADDRESS, tap://INTERFACE, \
-                     memif:///SOCKET?id=NUMBER or pcap:///FILE"
-                }
+                FaceUri::Ethernet(_) => format!("an Ethernet face needs a local URI: {}", drivers::forms(|_| true)),
                 FaceUri::Udp { .. } | FaceUri::Vxlan { .. } => {
                     "the addresses of this face are of different families, its remote address is not unicast, or its \
                      local URI has an option that these faces do not have (port 4789 is reserved for VXLAN)"
+                        .to_owned()
                 }
-                _ => "the local URI of a memif face must equal its remote URI",
+                _ => format!("the local URI of a {} face must equal its remote URI", uri.scheme()),
             };
-            return Err(CreateError::NotAcceptable(text.to_owned()));
+            return Err(CreateError::NotAcceptable(text));
         };
         if update.persistency == Some(FacePersistency::OnDemand) {
             let text = "a command cannot create an on-demand face: choose persistent or permanent".to_owned();
@@ -391,9 +390,9 @@ impl Ports {
 
 /// Returns whether two ports would receive the frames of one interface in different ways.
 fn is_same_interface(one: &FaceUri, other: &FaceUri) -> bool {
-    let interface = |uri: &FaceUri| match uri {
-        FaceUri::Device { interface, .. } if Driver::traits_of(uri).uses_interface => Some(interface.clone()),
-        _ => None,
+    let interface = |uri: &FaceUri| {
+        let port = uri.as_port().filter(|_| Driver::traits_of(uri).uses_interface)?;
+        Some(port.device().to_owned())
     };
     one != other && interface(one).is_some_and(|name| interface(other) == Some(name))
 }

@@ -106,13 +106,15 @@ pub enum PortForbidden {
          configuration"
     )]
     Interface(String),
-    /// The memif socket is not in an allowed folder.
+    /// The socket of the port is not in an allowed folder.
     #[error(
-        "commands may not open memif sockets in {}, only in existing folders in or below {}: choose one of these, or \
+        "commands may not open {scheme} sockets in {}, only in existing folders in or below {}: choose one of these, or \
          list the folder in `memif_folders` in section [ports] of the router's configuration",
         .folder.display(), folder_list(.allowed)
     )]
-    MemifFolder {
+    SocketFolder {
+        /// Scheme of the port.
+        scheme: &'static str,
         /// Folder of the socket.
         folder: PathBuf,
         /// The allowed folders.
@@ -131,7 +133,7 @@ pub trait ControlPlane: 'static {
     fn faces(&self) -> &FaceTable;
 
     /// Checks whether a command may have this port opened. Commands with a listed key or the token of the HTTP API are
-    /// checked for `pcap://` only.
+    /// checked for ports that read or write files only.
     ///
     /// # Errors
     /// [`PortForbidden`]: why not, and what to do.

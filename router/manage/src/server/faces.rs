@@ -9,6 +9,7 @@ use namehop_face::counters::DirectionCounters;
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate, RejectedProperties};
 use namehop_face::socket::CreateError;
 use namehop_packet::FaceId;
+use namehop_port::drivers::{self, Access, Driver};
 
 use super::dispatcher::face_or_incoming;
 use super::reply::not_saved;
@@ -116,7 +117,7 @@ fn undoing(face: &Face, update: &FaceUpdate) -> FaceUpdate {
 }
 
 fn canonical_uri(text: &str) -> Result<FaceUri, ControlResponse> {
-    match text.parse::<FaceUri>() {
+    match drivers::parse_uri(text) {
         Ok(uri) if uri.is_canonical() => Ok(uri),
         Ok(uri) => Err(bad_request(format!(
             "{uri} is not canonical: give a numeric address with the address family in the scheme, and a port"
@@ -125,8 +126,13 @@ fn canonical_uri(text: &str) -> Result<FaceUri, ControlResponse> {
     }
 }
 
-fn not_acceptable(text: &str) -> ControlResponse {
+fn not_acceptable(text: impl Into<String>) -> ControlResponse {
     ControlResponse::new(status_code::NOT_ACCEPTABLE, text)
+}
+
+/// Whether ports of this driver can have addresses.
+fn has_options(driver: &Driver) -> bool {
+    driver.scheme.separator.is_some()
 }
 
 /// Checks the rules of face creation that apply to every transport.
@@ -139,19 +145,18 @@ fn check_creation(uri: &FaceUri, local_uri: Option<&FaceUri>, update: &FaceUpdat
     }
     match (uri, local_uri) {
         (FaceUri::Udp { .. } | FaceUri::Vxlan { .. }, Some(local)) if local.options().is_some() => Ok(()),
-        (FaceUri::Udp { .. }, Some(_)) => Err(not_acceptable(
-            "UDP faces take no LocalUri, or one of the form dev://<interface>, pci://<address> or \
-             memif://<socket>?id=<n> of a port with its own addresses",
-        )),
+        (FaceUri::Udp { .. }, Some(_)) => Err(not_acceptable(format!(
+            "UDP faces take no LocalUri, or that of a port with its own addresses: {}",
+            drivers::forms(has_options)
+        ))),
         (FaceUri::Tcp { .. }, Some(_)) => Err(not_acceptable("TCP faces take no LocalUri")),
-        (FaceUri::Vxlan { .. }, _) => Err(not_acceptable(
-            "VXLAN faces need a LocalUri of the form dev://<interface>, pci://<address> or memif://<socket>?id=<n>",
-        )),
-        (FaceUri::Ethernet(_), Some(FaceUri::Device { .. } | FaceUri::Memif { .. } | FaceUri::Pcap { .. })) => Ok(()),
-        (FaceUri::Ethernet(_), _) => Err(not_acceptable(
-            "Ethernet faces need a LocalUri of the form dev://<interface>, xdp://<interface>, pci://<address>, \
-             tap://<interface>, memif://<socket>?id=<n> or pcap://<file>",
-        )),
+        (FaceUri::Vxlan { .. }, _) => {
+            Err(not_acceptable(format!("VXLAN faces need a LocalUri of the form {}", drivers::forms(has_options))))
+        }
+        (FaceUri::Ethernet(_), Some(FaceUri::Port(_))) => Ok(()),
+        (FaceUri::Ethernet(_), _) => {
+            Err(not_acceptable(format!("Ethernet faces need a LocalUri of the form {}", drivers::forms(|_| true))))
+        }
         _ => Ok(()),
     }
 }
@@ -206,15 +211,14 @@ impl<C: ControlPlane> Management<C> {
         authority: Authority,
     ) -> Result<(), ControlResponse> {
         let port = match (uri, local_uri) {
-            (FaceUri::Memif { .. }, _) => uri,
-            (FaceUri::Ethernet(_), Some(local))
-            | (_, Some(local @ (FaceUri::Device { .. } | FaceUri::Memif { .. }))) => local,
+            (uri, _) if uri.is_bare_port() => uri,
+            (_, Some(local @ FaceUri::Port(_))) => local,
             _ => return Ok(()),
         };
         // If the face exists, the response is its id, and no port is opened.
         let exists = self.control.faces().find_by_remote(uri).iter().any(|face| *face.local_uri() == *port);
         // Only the configuration decides which files are read and written, even for authorized requesters.
-        let is_file = matches!(port, FaceUri::Pcap { .. });
+        let is_file = Driver::access_to(port) == Some(Access::Files);
         if matches!(authority, Authority::ListedKey | Authority::Token) && !is_file || exists {
             return Ok(());
         }

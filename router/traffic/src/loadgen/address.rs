@@ -6,7 +6,7 @@ use std::str::FromStr;
 use namehop_client::target::TransportUri;
 use namehop_face::FaceUri;
 use namehop_face::registry::MIN_MTU_BYTES;
-use namehop_port::drivers::Driver;
+use namehop_port::drivers::{self, Driver};
 use namehop_port::encapsulation::{FacePeer, Peer};
 use namehop_wire::MAX_PACKET_SIZE;
 
@@ -23,15 +23,20 @@ impl FromStr for LinkUri {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.split_once("://") {
-            Some(("memif" | "ether", _)) => text.parse().map(LinkUri::Port).map_err(|error| format!("{error}")),
-            _ => text.parse().map(LinkUri::Socket).map_err(|error| {
-                format!(
-                    "{error}; or a port: memif:///SOCKET?id=NUMBER, ether://[ADDRESS] with local = \"dev://INTERFACE\""
-                )
-            }),
+        let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
+        if scheme == "ether" || drivers::DRIVERS.iter().any(|driver| is_bare(driver) && driver.scheme.name == scheme) {
+            return drivers::parse_uri(text).map(LinkUri::Port).map_err(|error| error.to_string());
         }
+        text.parse().map(LinkUri::Socket).map_err(|error| {
+            let ports = drivers::forms(is_bare);
+            format!("{error}; or a port: {ports}, ether://[ADDRESS] with local = \"dev://INTERFACE\"")
+        })
     }
+}
+
+/// Whether ports of this driver imply both ends of a link.
+fn is_bare(driver: &Driver) -> bool {
+    driver.scheme.can_be_bare
 }
 
 /// Address of a link, with everything needed to open it.
@@ -53,7 +58,7 @@ impl LinkAddress {
         match uri {
             LinkUri::Port(remote) => PortAddress::new(remote, local, mtu_bytes).map(LinkAddress::Port),
             LinkUri::Socket(uri) if local.is_some() || mtu_bytes.is_some() => {
-                Err(format!("local and mtu are for links over ports (memif://, ether://), but {uri} is a socket"))
+                Err(format!("local and mtu are for links over ports, but {uri} is a socket"))
             }
             LinkUri::Socket(uri) => Ok(LinkAddress::Socket(uri)),
         }
@@ -79,7 +84,7 @@ pub struct PortAddress {
 }
 
 impl PortAddress {
-    /// Creates an address: a memif, which implies its local end, or an Ethernet address reached through the port
+    /// Creates an address: a port with bare packets, which implies its local end, or an Ethernet address reached through the port
     /// `local`. Without `mtu_bytes` the port's MTU applies.
     ///
     /// # Errors
@@ -87,9 +92,11 @@ impl PortAddress {
     pub fn new(remote: FaceUri, local: Option<FaceUri>, mtu_bytes: Option<usize>) -> Result<PortAddress, String> {
         let local = match (&remote, local) {
             (_, Some(local)) => local,
-            (FaceUri::Memif { .. }, None) => remote.clone(),
+            (remote, None) if remote.is_bare_port() => remote.clone(),
             (_, None) => {
-                return Err(format!("{remote} needs a port: local = \"dev://INTERFACE\" or \"xdp://INTERFACE\""));
+                let ports = drivers::DRIVERS.iter().filter(|driver| driver.traits.uses_interface);
+                let ports: Vec<String> = ports.map(|driver| format!("\"{}\"", driver.form)).collect();
+                return Err(format!("{remote} needs a port: local = {}", ports.join(" or ")));
             }
         };
         if !Driver::traits_of(&local).has_peer {
@@ -101,7 +108,8 @@ impl PortAddress {
         match FacePeer::of(&remote, &local) {
             Some(FacePeer::Link(peer)) => Ok(PortAddress { remote, local, peer, mtu_bytes }),
             _ => Err(format!(
-                "cannot link {local} to {remote}: give memif:///SOCKET?id=NUMBER, or ether://[ADDRESS] through a port"
+                "cannot link {local} to {remote}: give {}, or ether://[ADDRESS] through a port",
+                drivers::forms(is_bare)
             )),
         }
     }
@@ -136,7 +144,7 @@ mod tests {
     use super::*;
 
     fn address(uri: &str, local: Option<&str>, mtu_bytes: Option<usize>) -> Result<String, String> {
-        let local = local.map(|local| local.parse().expect("a face URI"));
+        let local = local.map(|local| drivers::parse_uri(local).expect("a face URI"));
         LinkAddress::new(uri.parse()?, local, mtu_bytes).map(|address| address.to_string())
     }
 

@@ -1,10 +1,9 @@
 //! Devices of links over ports.
 
-use namehop_face::FaceUri;
 use namehop_face::address::MacAddress;
 use namehop_packet::{BufferPool, PortQueue};
 use namehop_port::DpdkError;
-use namehop_port::drivers::{Device, Driver, MemifSizes, OpenError, Opener, Wishes};
+use namehop_port::drivers::{Device, Driver, OpenError, Opener, RingSizes, Wishes};
 use namehop_port::encapsulation::Peer;
 use namehop_port::losses::Losses;
 use namehop_port::wanted::Wanted;
@@ -96,15 +95,15 @@ impl OpenPort {
 fn open(address: &PortAddress, pool: &BufferPool) -> Result<OpenPort, PortError> {
     let header_bytes = address.peer().framing().header_bytes();
     let asked_bytes = address.mtu_bytes().map_or(0, |mtu| mtu + header_bytes);
-    let memif_sizes = MemifSizes { buffer_bytes: memif_buffer_bytes(asked_bytes), ..MemifSizes::default() };
-    let mut opener = Opener::new(pool, memif_sizes);
+    let ring_sizes = RingSizes { buffer_bytes: memif_buffer_bytes(asked_bytes), ..RingSizes::default() };
+    let mut opener = Opener::new(pool, ring_sizes);
     let wishes = Wishes { header_bytes, mtu_bytes: address.mtu_bytes(), queues: 1 };
     let opened = opener.open(address.local(), &wishes)?;
-    if let FaceUri::Device { interface, .. } = address.local()
+    if let Some(port) = address.local().as_port()
         && Driver::traits_of(address.local()).uses_interface
         && !opened.device.is_up()
     {
-        return Err(PortError::InterfaceDown(interface.clone()));
+        return Err(PortError::InterfaceDown(port.device().to_owned()));
     }
     if let Some(requested) = address.mtu_bytes().filter(|requested| *requested > opened.mtu_bytes) {
         return Err(PortError::Mtu { mtu_bytes: opened.mtu_bytes, requested });

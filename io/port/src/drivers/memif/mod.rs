@@ -21,26 +21,55 @@ mod service;
 mod stale_socket;
 
 /// The driver of memory shared with another process.
-pub const DRIVER: Driver = Driver {
-    usage: "memif:///SOCKET?id=NUMBER for memory shared with another process",
-    claims: |uri| matches!(uri, FaceUri::Memif { .. }),
+pub static DRIVER: Driver = Driver {
+    scheme: PortScheme { name: "memif", parse, separator: Some('&'), can_be_bare: true },
+    form: "memif:///SOCKET?id=NUMBER",
+    meaning: "memory shared with another process",
     traits: DriverTraits { has_peer: true, ..NO_TRAITS },
+    access: |port| Access::Socket(parts(port.device()).0.into()),
     open,
 };
 
-fn open(opener: &mut Opener, uri: &FaceUri, wishes: &Wishes) -> Result<OpenPort, OpenError> {
-    let FaceUri::Memif { socket, id, role, .. } = uri else { return Err(OpenError::not_a_port(uri)) };
-    let socket = PathBuf::from(socket);
-    if *role == MemifRole::Server {
-        prepare_socket(&socket).map_err(|source| OpenError::MemifSocket { socket: socket.clone(), source })?;
-    }
-    let service = match &mut opener.memif_service {
-        Some(service) => service,
-        none => none.insert(MemifService::start().map_err(OpenError::MemifThread)?),
+/// Parses the socket, the number, the role of this end and the options of the port.
+fn parse(parser: &UriParser<'_>, text: &str) -> Result<(String, PortOptions), FaceUriError> {
+    let Some((socket, id)) = text.rsplit_once("?id=") else {
+        return parser.refuse("the interface id `?id=` is missing", EXPECTED);
     };
-    let MemifSizes { ring_slots, buffer_bytes } = opener.memif_sizes;
-    let memif = Memif { role: *role, socket, id: *id, ring_slots, buffer_bytes };
-    let (port, queue) = service.open(&memif, &opener.pool)?;
+    let behind = |text| str::split_once(text, '&').map_or((text, None), |(text, rest)| (text, Some(rest)));
+    let (id, rest) = behind(id);
+    let (role, rest) = match rest.and_then(|rest| rest.strip_prefix("role=")).map(behind) {
+        None => ("", rest),
+        Some(("server", rest)) => ("", rest),
+        Some(("client", rest)) => (CLIENT, rest),
+        Some((role, _)) => return parser.refuse(format!("`{role}` is not a role"), EXPECTED),
+    };
+    let options = rest.map(|rest| parser.options(rest, EXPECTED)).transpose()?.unwrap_or_default();
+    let id: u32 = parser.number(id, "interface id", EXPECTED)?;
+    Ok((format!("{}?id={id}{role}", parser.path(socket, EXPECTED)?), options))
+}
+
+/// Returns the socket, the number and the role in a device as [`parse`] returns it.
+fn parts(device: &str) -> (&str, u32, MemifRole) {
+    let (device, role) = match device.strip_suffix(CLIENT) {
+        Some(device) => (device, MemifRole::Client),
+        None => (device, MemifRole::Server),
+    };
+    let (socket, id) = device.rsplit_once("?id=").unwrap_or((device, ""));
+    (socket, id.parse().unwrap_or_default(), role)
+}
+
+fn open(opener: &mut Opener, port: &PortUri, wishes: &Wishes) -> Result<OpenPort, OpenError> {
+    let scheme = DRIVER.scheme.name;
+    let (socket, id, role) = parts(port.device());
+    let socket = PathBuf::from(socket);
+    if role == MemifRole::Server {
+        prepare_socket(&socket).map_err(|source| OpenError::Socket { scheme, socket: socket.clone(), source })?;
+    }
+    let RingSizes { slots: ring_slots, buffer_bytes } = opener.ring_sizes;
+    let pool = opener.pool.clone();
+    let service = opener.service(|| MemifService::start().map_err(|source| OpenError::Thread { scheme, source }))?;
+    let memif = Memif { role, socket, id, ring_slots, buffer_bytes };
+    let (port, queue) = service.open(&memif, &pool)?;
     Ok(OpenPort {
         device: Box::new(port),
         queues: boxed([queue]),
@@ -82,13 +111,12 @@ use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use namehop_face::FaceUri;
-pub use namehop_face::uri::MemifRole;
+use namehop_face::uri::{FaceUriError, PortOptions, PortScheme, PortUri, UriParser};
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 
 use crate::backoff::Backoff;
 use crate::drivers::{
-    Device, Driver, DriverTraits, MemifSizes, NO_TRAITS, OpenError, OpenPort, Opener, Spread, Wishes, boxed,
+    Access, Device, Driver, DriverTraits, NO_TRAITS, OpenError, OpenPort, Opener, RingSizes, Spread, Wishes, boxed,
     local_address,
 };
 use crate::error::DpdkError;
@@ -99,12 +127,26 @@ use link::Link;
 use service::{Mailbox, MemifCommand, Service};
 pub use stale_socket::prepare_socket;
 
+const EXPECTED: &str = "an absolute socket path, an interface id and, unless this end is the server, \
+     &role=client, as in memif:///run/memif.sock?id=0, with the same options as dev://eth0";
+/// How a device ends if this end is the client.
+const CLIENT: &str = "&role=client";
 /// A sleeping worker asks the peer to signal new frames only after this time without a frame. Until then it polls,
 /// because each signal costs the peer a system call.
 const POLLED_FOR: Duration = Duration::from_millis(1);
 /// Longest sleep of a worker. DPDK and libmemif have no memory barrier before they read whether a signal is wanted, so
 /// they can miss one; the worker then notices the frame after this time.
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);
+
+/// Which end of a shared-memory interface this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum MemifRole {
+    /// Creates the control socket and waits for the other end.
+    #[default]
+    Server,
+    /// Connects to the control socket.
+    Client,
+}
 
 /// A shared-memory link to another process.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -24,14 +24,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use namehop_face::FaceUri;
 use namehop_face::address::MacAddress;
-use namehop_face::uri::PortDriver;
+use namehop_face::uri::{PortScheme, PortUri};
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 
 use crate::drivers::{
-    Driver, DriverTraits, InterfacePort, NO_TRAITS, OnInterface, OpenError, OpenPort, Opener, Spread, Wishes, boxed,
-    used_interface,
+    Access, Driver, DriverTraits, InterfacePort, NO_TRAITS, OnInterface, OpenError, OpenPort, Opener, Spread, Wishes,
+    boxed, parse_interface, used_interface,
 };
 use crate::error::DpdkError;
 use crate::losses::{LossCounters, Losses};
@@ -191,15 +190,17 @@ impl PortQueue for PacketQueue {
 }
 
 /// The driver of network interfaces, through packet sockets of the kernel.
-pub const DRIVER: Driver = Driver {
-    usage: "dev://INTERFACE for a network interface",
-    claims: |uri| matches!(uri, FaceUri::Device { driver: PortDriver::Kernel, .. }),
+pub static DRIVER: Driver = Driver {
+    scheme: PortScheme { name: "dev", parse: parse_interface, separator: Some('?'), can_be_bare: false },
+    form: "dev://INTERFACE",
+    meaning: "a network interface",
     traits: DriverTraits { has_several_queues: true, uses_interface: true, has_peer: true, ..NO_TRAITS },
+    access: Access::to_device,
     open,
 };
 
-fn open(opener: &mut Opener, uri: &FaceUri, wishes: &Wishes) -> Result<OpenPort, OpenError> {
-    let interface = used_interface(uri)?;
+fn open(opener: &mut Opener, port: &PortUri, wishes: &Wishes) -> Result<OpenPort, OpenError> {
+    let interface = used_interface(port)?;
     let frame_bytes = (interface.opened.mtu_bytes + wishes.header_bytes).min(MAX_FRAME_BYTES);
     let (port, queues) = PacketPort::open(&interface.name, frame_bytes, wishes.queues, &opener.pool)
         .map_err(|error| OpenError::on_interface(&interface.name, error))?;

@@ -8,6 +8,7 @@
 mod format;
 mod writer;
 
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader};
 use std::os::fd::BorrowedFd;
@@ -16,19 +17,21 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::encapsulation::VLAN_HEADER_BYTES;
-use namehop_face::FaceUri;
 use namehop_face::address::MacAddress;
+use namehop_face::uri::{FaceUriError, Hardware, PortOptions, PortScheme, PortUri, UriParser};
 use namehop_packet::BufferPool;
 use namehop_packet::size::LARGE_BYTES;
 
 use crate::BURST;
-use crate::drivers::{Device, Driver, NO_TRAITS, OpenError, OpenPort, Opener, Spread, Wishes, boxed};
+use crate::drivers::{Access, Device, Driver, NO_TRAITS, OpenError, OpenPort, Opener, Spread, Wishes, boxed};
 use crate::error::DpdkError;
 use crate::losses::Losses;
 use crate::relay::{Again, Inlet, Line, RelayPort, RelayQueue};
 use format::{Reader, Record};
 use writer::Writer;
 
+const EXPECTED: &str = "the absolute path of a capture to read, one to write, or both, as in \
+     pcap:///in.pcap?out=/out.pcap or pcap://?out=/out.pcap, optionally followed by &mac=08:00:27:01:dd:01";
 /// Delay from the start of a port to its first frame.
 const START_PAUSE: Duration = Duration::from_secs(1);
 /// Pause until the worker has taken frames, or a buffer is free again.
@@ -139,16 +142,75 @@ impl Line for Files {
 const ADDRESS: MacAddress = [0x02, 0, 0, 0, 0, 0x01];
 
 /// The driver of captures.
-pub const DRIVER: Driver = Driver {
-    usage: "pcap:///IN?out=/OUT for captures",
-    claims: |uri| matches!(uri, FaceUri::Pcap { .. }),
+pub static DRIVER: Driver = Driver {
+    scheme: PortScheme {
+        name: "pcap",
+        parse: |parser, text| Ok((Captures::parse(parser, text)?.to_string(), PortOptions::default())),
+        separator: None,
+        can_be_bare: false,
+    },
+    form: "pcap:///IN?out=/OUT",
+    meaning: "captures",
     traits: NO_TRAITS,
+    access: |_| Access::Files,
     open: open_uri,
 };
 
-fn open_uri(opener: &mut Opener, uri: &FaceUri, _: &Wishes) -> Result<OpenPort, OpenError> {
-    let FaceUri::Pcap { input, output, address } = uri else { return Err(OpenError::not_a_port(uri)) };
-    let [input, output] = [input, output].map(|path| path.as_deref().map(Path::new));
+/// The files and the hardware address in a URI.
+struct Captures {
+    /// Path of the capture to read.
+    input: Option<String>,
+    /// Path of the capture to write.
+    output: Option<String>,
+    /// Hardware address of the port.
+    address: Option<MacAddress>,
+}
+
+impl Captures {
+    fn parse(parser: &UriParser<'_>, text: &str) -> Result<Captures, FaceUriError> {
+        let path = |text: &str| match text.contains(['?', '&']) {
+            true => parser.refuse(format!("`{text}` contains a character that is not allowed here"), EXPECTED),
+            false => parser.path(text, EXPECTED),
+        };
+        let (input, options) = text.split_once('?').unwrap_or((text, ""));
+        let (output, address) = match options.strip_prefix("out=") {
+            None => (None, options),
+            Some(rest) => {
+                let (output, address) = rest.split_once('&').unwrap_or((rest, ""));
+                (Some(path(output)?), address)
+            }
+        };
+        let address = match address.strip_prefix("mac=") {
+            Some(address) => Some(parser.device_address(address, EXPECTED)?),
+            None if address.is_empty() => None,
+            None => return parser.refuse(format!("`{address}` is not an option of a capture"), EXPECTED),
+        };
+        let input = if input.is_empty() { None } else { Some(path(input)?) };
+        if input.is_none() && output.is_none() {
+            return parser.refuse("neither a capture to read nor one to write is given", EXPECTED);
+        }
+        Ok(Captures { input, output, address })
+    }
+}
+
+impl fmt::Display for Captures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.input.as_deref().unwrap_or_default())?;
+        let mut separator = '?';
+        if let Some(output) = &self.output {
+            write!(f, "{separator}out={output}")?;
+            separator = '&';
+        }
+        match self.address {
+            Some(address) => write!(f, "{separator}mac={}", Hardware(address)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn open_uri(opener: &mut Opener, port: &PortUri, _: &Wishes) -> Result<OpenPort, OpenError> {
+    let Captures { input, output, address } = Captures::parse(&UriParser::new(port.device()), port.device())?;
+    let [input, output] = [&input, &output].map(|path| path.as_deref().map(Path::new));
     let (port, queue) = open(input, output, &opener.pool)?;
     Ok(OpenPort {
         device: Box::new(port),

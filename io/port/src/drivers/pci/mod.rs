@@ -5,13 +5,12 @@
 use std::fs;
 use std::path::Path;
 
-use namehop_face::FaceUri;
 use namehop_face::address::MacAddress;
-use namehop_face::uri::PortDriver;
+use namehop_face::uri::{FaceUriError, PortOptions, PortScheme, PortUri, UriParser};
 use namehop_packet::BufferPool;
 
 use crate::drivers::{
-    Device, Driver, DriverTraits, NO_TRAITS, OpenError, OpenPort, Opener, Presence, Spread, Wishes, boxed, device_name,
+    Access, Device, Driver, DriverTraits, NO_TRAITS, OpenError, OpenPort, Opener, Presence, Spread, Wishes, boxed,
 };
 use crate::eal::{Devices, Eal, Pages};
 use crate::error::DpdkError;
@@ -22,6 +21,8 @@ use crate::nic::{NicPort, NicQueue, Source};
 use crate::steering::Flow;
 use crate::wanted::Wanted;
 
+const EXPECTED: &str = "the PCI address of a network card, as in pci://0000:03:00.0, with the same options as \
+     dev://eth0";
 /// Folder where the kernel lists PCI devices.
 const PCI_DEVICES: &str = "/sys/bus/pci/devices";
 /// Kernel module that gives cards to user-space programs.
@@ -82,9 +83,10 @@ fn hint(devices: &Path, address: &str) -> String {
 }
 
 /// The driver of network cards without the kernel.
-pub const DRIVER: Driver = Driver {
-    usage: "pci://ADDRESS for a network card without the kernel",
-    claims: |uri| matches!(uri, FaceUri::Device { driver: PortDriver::Pci, .. }),
+pub static DRIVER: Driver = Driver {
+    scheme: PortScheme { name: "pci", parse, separator: Some('?'), can_be_bare: false },
+    form: "pci://ADDRESS",
+    meaning: "a network card without the kernel",
     traits: DriverTraits {
         sets_mtu: true,
         has_several_queues: true,
@@ -92,15 +94,36 @@ pub const DRIVER: Driver = Driver {
         has_peer: true,
         ..NO_TRAITS
     },
+    access: Access::to_device,
     open: open_uri,
 };
 
-fn open_uri(opener: &mut Opener, uri: &FaceUri, wishes: &Wishes) -> Result<OpenPort, OpenError> {
+/// Parses the PCI address of a card and the options of the port.
+fn parse(parser: &UriParser<'_>, text: &str) -> Result<(String, PortOptions), FaceUriError> {
+    let (address, options) = parser.device_and_options(text, EXPECTED)?;
+    match is_pci_address(address) {
+        true => Ok((address.to_owned(), options)),
+        false => parser.refuse(format!("`{address}` is not a PCI address"), EXPECTED),
+    }
+}
+
+/// Whether this is a PCI address in its normal spelling: domain, bus, device, function, as `0000:03:00.0`.
+fn is_pci_address(text: &str) -> bool {
+    let shape = b"hhhh:hh:hh.o";
+    let fits = |(&byte, &kind): (&u8, &u8)| match kind {
+        b'h' => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+        b'o' => matches!(byte, b'0'..=b'7'),
+        sign => byte == sign,
+    };
+    text.len() == shape.len() && text.as_bytes().iter().zip(shape).all(fits)
+}
+
+fn open_uri(opener: &mut Opener, card: &PortUri, wishes: &Wishes) -> Result<OpenPort, OpenError> {
     let (small, large) = opener.pool.limits();
     let environment = Eal::start(mempool_bytes(small, large), Devices::Pci)?;
     use_mempools(&opener.pool, environment)?;
     let mtu_bytes = wishes.mtu_bytes.unwrap_or(USUAL_MTU_BYTES);
-    let (port, queues) = open(environment, device_name(uri)?, mtu_bytes, wishes.queues, &opener.pool)?;
+    let (port, queues) = open(environment, card.device(), mtu_bytes, wishes.queues, &opener.pool)?;
     Ok(OpenPort {
         spread: match queues.len() {
             1 => Spread::OneQueue,

@@ -11,14 +11,13 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use namehop_face::FaceUri;
 use namehop_face::address::MacAddress;
-use namehop_face::uri::PortDriver;
+use namehop_face::uri::{FaceUriError, PortOptions, PortScheme, PortUri, UriParser};
 use namehop_packet::BufferPool;
 
 use crate::BURST;
 use crate::drivers::{
-    Device, Driver, DriverTraits, NO_TRAITS, OpenError, OpenPort, Opener, Presence, Spread, Wishes, boxed, device_name,
+    Access, Device, Driver, DriverTraits, NO_TRAITS, OpenError, OpenPort, Opener, Presence, Spread, Wishes, boxed,
     local_address,
 };
 use crate::error::DpdkError;
@@ -28,6 +27,7 @@ use crate::nic::USUAL_MTU_BYTES;
 use crate::priority_tag::{ADDRESSES_BYTES, TAG_BYTES};
 use crate::relay::{Again, Inlet, Line, RelayPort, RelayQueue};
 
+const EXPECTED: &str = "the name of a TAP interface, as in tap://ndn0, with the same options as dev://eth0";
 const DEVICE: &str = "/dev/net/tun";
 /// Bytes in front of the packet of a frame: addresses, type, VLAN tag.
 const HEADER_BYTES: usize = ADDRESSES_BYTES + 2 + TAG_BYTES;
@@ -148,19 +148,27 @@ impl Line for Tap {
 const MACHINE_ID: &str = "/etc/machine-id";
 
 /// The driver of TAP interfaces.
-pub const DRIVER: Driver = Driver {
-    usage: "tap://INTERFACE for a new interface to the kernel",
-    claims: |uri| matches!(uri, FaceUri::Device { driver: PortDriver::Tap, .. }),
+pub static DRIVER: Driver = Driver {
+    scheme: PortScheme { name: "tap", parse, separator: Some('?'), can_be_bare: false },
+    form: "tap://INTERFACE",
+    meaning: "a new interface to the kernel",
     traits: DriverTraits { sets_mtu: true, has_peer: true, ..NO_TRAITS },
+    access: Access::to_device,
     open,
 };
 
-fn open(opener: &mut Opener, uri: &FaceUri, wishes: &Wishes) -> Result<OpenPort, OpenError> {
+/// Parses the name of the interface and the options of the port.
+fn parse(parser: &UriParser<'_>, text: &str) -> Result<(String, PortOptions), FaceUriError> {
+    let (interface, options) = parser.device_and_options(text, EXPECTED)?;
+    Ok((parser.interface(interface, EXPECTED)?, options))
+}
+
+fn open(opener: &mut Opener, port: &PortUri, wishes: &Wishes) -> Result<OpenPort, OpenError> {
     let mtu_bytes = wishes.mtu_bytes.unwrap_or(USUAL_MTU_BYTES);
-    let interface = device_name(uri)?;
-    let (port, queue) = TapPort::open(interface, mtu_bytes, None, &opener.pool)?;
+    let interface = port.device();
+    let (tap, queue) = TapPort::open(interface, mtu_bytes, None, &opener.pool)?;
     Ok(OpenPort {
-        device: Box::new(port),
+        device: Box::new(tap),
         queues: boxed([queue]),
         spread: Spread::OneQueue,
         address: address_for(interface),

@@ -24,17 +24,16 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
-use namehop_face::FaceUri;
 use namehop_face::address::MacAddress;
-use namehop_face::uri::PortDriver;
+use namehop_face::uri::{PortScheme, PortUri};
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 
 use crate::BURST;
 use crate::backoff::Backoff;
 use crate::drivers::packet_socket::socket::Socket as GroupSocket;
 use crate::drivers::{
-    Driver, DriverTraits, InterfacePort, NO_TRAITS, OnInterface, OpenError, OpenPort, Opener, Spread, Wishes, boxed,
-    used_interface,
+    Access, Driver, DriverTraits, InterfacePort, NO_TRAITS, OnInterface, OpenError, OpenPort, Opener, Spread, Wishes,
+    boxed, parse_interface, used_interface,
 };
 use crate::error::DpdkError;
 use crate::losses::{LossCounters, Losses};
@@ -332,15 +331,17 @@ impl PortQueue for XdpQueue {
 }
 
 /// The driver of network interfaces over AF_XDP.
-pub const DRIVER: Driver = Driver {
-    usage: "xdp://INTERFACE for a network interface past the kernel's network stack",
-    claims: |uri| matches!(uri, FaceUri::Device { driver: PortDriver::Xdp, .. }),
+pub static DRIVER: Driver = Driver {
+    scheme: PortScheme { name: "xdp", parse: parse_interface, separator: Some('?'), can_be_bare: false },
+    form: "xdp://INTERFACE",
+    meaning: "a network interface past the kernel's network stack",
     traits: DriverTraits { has_several_queues: true, uses_interface: true, has_peer: true, ..NO_TRAITS },
+    access: Access::to_device,
     open,
 };
 
-fn open(opener: &mut Opener, uri: &FaceUri, wishes: &Wishes) -> Result<OpenPort, OpenError> {
-    let interface = used_interface(uri)?;
+fn open(opener: &mut Opener, port: &PortUri, wishes: &Wishes) -> Result<OpenPort, OpenError> {
+    let interface = used_interface(port)?;
     let (port, queues) = XdpPort::open(&interface.name, interface.opened.mtu_bytes, wishes.queues, &opener.pool)
         .map_err(|error| OpenError::on_interface(&interface.name, error))?;
     Ok(OpenPort {

@@ -50,7 +50,7 @@ fn the_control_side_closes_a_link_without_a_waiting_request() {
     let control = Arc::into_inner(control).expect("the handle is not shared").with_timeout(Duration::ZERO);
     assert_eq!(control.take_queue(PortId(0)).err(), Some(WorkerSilent));
     let peer = Peer::Ethernet(PEER);
-    let face = table.insert(face_params(peer, &"dev://test0".parse().expect("URI"), 1500)).expect("room");
+    let face = table.insert(face_params(peer, &parse_uri("dev://test0").expect("URI"), 1500)).expect("room");
     assert_eq!(control.add_face(PortId(0), Arc::clone(&face), peer), Err(WorkerSilent));
     table.remove(face.id());
     assert!(set.apply_changes(&mut records));

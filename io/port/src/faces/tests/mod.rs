@@ -19,6 +19,7 @@ use namehop_packet::{BufferPool, PacketBuffer, PortQueue, Timestamp};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
+use crate::drivers::parse_uri;
 use crate::encapsulation::{ETHERTYPE_NDN, FacePeer, Framing, MIN_FRAME_BYTES, NDN_GROUP, Peer};
 use namehop_face::address::{MacAddress, VlanId};
 use namehop_face::counters::LinkDrop;
@@ -118,7 +119,7 @@ impl Bench {
             framing: Framing::Ethernet,
             address: HERE,
             networks: vec![PortNetwork { on_demand: max_on_demand_faces > 0, ..network }],
-            uri: "dev://test0".parse().expect("URI"),
+            uri: parse_uri("dev://test0").expect("URI"),
             mtu_bytes: 1500,
             max_on_demand_faces,
             max_unsolicited_per_address: usize::MAX,
@@ -144,7 +145,7 @@ impl Bench {
     /// Creates a face on the port with this number and URI.
     fn face_on(&mut self, port: u16, uri: &str, peer: impl Into<FacePeer>) -> Arc<Face> {
         let peer = peer.into();
-        let face = self.table.insert(face_params(peer, &uri.parse().expect("URI"), 1500)).expect("room");
+        let face = self.table.insert(face_params(peer, &parse_uri(uri).expect("URI"), 1500)).expect("room");
         let added = Arc::clone(&face);
         self.ask(move |control| control.add_face(PortId(port), added, peer).expect("added"));
         face

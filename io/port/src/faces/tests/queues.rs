@@ -56,7 +56,7 @@ impl Pair {
                 addresses: vec!["192.0.2.1/24".parse().expect("address")],
                 ..PortNetwork::default()
             }],
-            uri: "dev://test0".parse().expect("URI"),
+            uri: parse_uri("dev://test0").expect("URI"),
             mtu_bytes: 1500,
             max_on_demand_faces: 4,
             max_unsolicited_per_address: 4,
@@ -84,7 +84,7 @@ impl Pair {
 
     fn face(&mut self, peer: impl Into<FacePeer>) -> Arc<Face> {
         let peer = peer.into();
-        let params = face_params(peer, &"dev://test0".parse().expect("URI"), 1500);
+        let params = face_params(peer, &parse_uri("dev://test0").expect("URI"), 1500);
         let face =
             self.table.insert(namehop_face::registry::FaceParams { home_worker: Some(0), ..params }).expect("room");
         let added = Arc::clone(&face);
@@ -94,7 +94,7 @@ impl Pair {
 
     fn udp_face(&mut self) -> Arc<Face> {
         let (remote, local) = ("udp4://192.0.2.2:6363", "dev://test0?ip=192.0.2.1&port=6363");
-        let peer = FacePeer::of(&remote.parse().expect("URI"), &local.parse().expect("URI"));
+        let peer = FacePeer::of(&parse_uri(remote).expect("URI"), &parse_uri(local).expect("URI"));
         self.face(peer.expect("a peer"))
     }
 

@@ -92,7 +92,7 @@ fn a_congested_link_leaves_others_room_in_their_queues_and_keeps_none_of_their_f
             let uri = format!("dev://slow{number}");
             let params = PortParams {
                 queue: Some(Box::new(TestPort(Arc::clone(wire), bench.pool.clone()))),
-                uri: uri.parse().expect("URI"),
+                uri: parse_uri(&uri).expect("URI"),
                 ..bench.params(0, PortNetwork::default())
             };
             bench.ask(move |control| control.add(PortId(number), params)).expect("added");

@@ -10,6 +10,7 @@ use namehop_face::uri::FaceUri;
 use namehop_manage::requests::{FaceProperties, Persistency, PitTokens};
 use namehop_manage::route_file::FaceSelector;
 use namehop_manage::views::{ChangedFaceView, FaceView};
+use namehop_port::drivers;
 
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
@@ -164,17 +165,26 @@ impl PropertyArgs {
   namehop face create tcp://192.0.2.1 --signing-key operator.key --certificate operator.ndncert")]
 struct CreateArgs {
     /// Remote address; host names are resolved first
+    #[arg(value_parser = drivers::parse_uri)]
     uri: FaceUri,
-    /// Local address, for Ethernet, VXLAN, and UDP without the kernel: dev://INTERFACE, dev://INTERFACE?vlan=NUMBER
-    /// (also pci://ADDRESS, tap:// and xdp://INTERFACE), memif:///SOCKET?id=NUMBER,
-    /// memif:///SOCKET?id=NUMBER&vlan=NUMBER or, for Ethernet, pcap:///FILE
-    #[arg(long, value_name = "URI")]
+    #[arg(long, value_name = "URI", value_parser = drivers::parse_uri, help = local_help())]
     local: Option<FaceUri>,
     #[command(flatten)]
     properties: PropertyArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+fn local_help() -> String {
+    let (with_options, others) = (
+        drivers::forms(|driver| driver.scheme.separator.is_some()),
+        drivers::forms(|driver| driver.scheme.separator.is_none()),
+    );
+    format!(
+        "Local address, for Ethernet, VXLAN, and UDP without the kernel: {with_options}, also for a VLAN: \
+         dev://INTERFACE?vlan=NUMBER. For Ethernet also {others}"
+    )
 }
 
 /// Change properties of a face

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use namehop_client::target::TransportUri;
 use namehop_face::FaceUri;
+use namehop_port::drivers;
 use namehop_traffic::loadgen::{
     ConsumerConfig, ConsumerPlan, DataShape, LinkAddress, LinkUri, Names, Pacing, Pattern, ProducerConfig, Reply,
     ReplyKind, ReplyPattern,
@@ -34,17 +35,27 @@ const DEFAULT_PAYLOAD_BYTES: usize = 1000;
 /// Options for the link of a consumer or producer.
 #[derive(Args, Clone, Debug, Default)]
 pub struct LinkArgs {
-    /// Link in place of a forwarder's socket: memif:///SOCKET?id=NUMBER, with &role=client if the other end creates the
-    /// socket, or ether://[ADDRESS] through --local. The URI of a socket is also accepted
-    #[arg(long, value_name = "URI")]
+    #[arg(long, value_name = "URI", help = link_help())]
     pub link: Option<LinkUri>,
-    /// Port of that link: dev://INTERFACE (AF_PACKET) or xdp://INTERFACE (AF_XDP), with ?vlan=NUMBER for a VLAN
-    #[arg(long, value_name = "URI", requires = "link")]
+    #[arg(long, value_name = "URI", requires = "link", value_parser = drivers::parse_uri, help = local_help())]
     pub local: Option<FaceUri>,
     /// Maximum frame size of that link in bytes, 64 to 8800; larger packets are fragmented [default: that of the
     /// interface, 2048 on memif]
     #[arg(long, value_name = "BYTES", requires = "link")]
     pub mtu: Option<usize>,
+}
+
+fn link_help() -> String {
+    format!(
+        "Link in place of a forwarder's socket: {}, with &role=client if the other end creates the socket, or \
+         ether://[ADDRESS] through --local. The URI of a socket is also accepted",
+        drivers::forms(|driver| driver.scheme.can_be_bare)
+    )
+}
+
+fn local_help() -> String {
+    let ports = drivers::forms(|driver| driver.traits.uses_interface);
+    format!("Port of that link: {ports}, with ?vlan=NUMBER for a VLAN")
 }
 
 /// Plan of a whole run.
@@ -69,7 +80,7 @@ pub struct ConsumerEntry {
     #[serde(deserialize_with = "written")]
     pub link: Option<LinkUri>,
     #[arg(skip)]
-    #[serde(deserialize_with = "written")]
+    #[serde(deserialize_with = "local")]
     pub local: Option<FaceUri>,
     #[arg(skip)]
     pub mtu: Option<usize>,
@@ -157,7 +168,7 @@ pub struct ProducerEntry {
     pub name: Option<String>,
     #[serde(deserialize_with = "written")]
     pub link: Option<LinkUri>,
-    #[serde(deserialize_with = "written")]
+    #[serde(deserialize_with = "local")]
     pub local: Option<FaceUri>,
     pub mtu: Option<usize>,
     #[serde(deserialize_with = "written")]
@@ -400,6 +411,10 @@ fn one_written<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(deserializer
 
 fn written<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(deserializer: D) -> Result<Option<T>, D::Error> {
     one_written(deserializer).map(Some)
+}
+
+fn local<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<FaceUri>, D::Error> {
+    drivers::parse_uri(&String::deserialize(deserializer)?).map(Some).map_err(D::Error::custom)
 }
 
 fn all_written<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(deserializer: D) -> Result<Vec<T>, D::Error> {

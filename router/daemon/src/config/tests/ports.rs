@@ -79,7 +79,7 @@ fn the_addresses_of_a_port_must_make_sense() {
         assert!(error.contains(remedy), "{lines}: {error}");
     }
     let capture = "[[port]]\nuri = \"pcap:///a.pcap\"\naddresses = [\"192.0.2.1/24\"]\n";
-    assert!(parse(capture).expect_err("capture").contains("network interfaces"));
+    assert!(parse(capture).expect_err("capture").contains("only these ports can: dev://INTERFACE, "));
     let far = format!(
         "{port}addresses = [\"192.0.2.1/24\"]\n[[face]]\nuri = \"udp4://203.0.113.7:6363\"\nlocal = \"dev://eth1\"\n"
     );
@@ -101,7 +101,10 @@ fn vlans_on_a_port_have_addresses_of_their_own() {
         let completed: Vec<_> = config.face.iter().filter_map(|face| config.complete_local_uri(face)).collect();
         assert_eq!(completed[0].to_string(), format!("{vlan}&ip=198.51.100.1&port=6363"));
         assert_eq!(completed[1].network().to_string(), port);
-        assert!(config.has_ports() && completed.iter().all(|local| local.is_on(&port.parse().expect("URI"))));
+        assert!(
+            config.has_ports()
+                && completed.iter().all(|local| local.is_on(&namehop_port::drivers::parse_uri(port).expect("URI")))
+        );
     }
     let port = |uri: &str, rest: &str| format!("[[port]]\nuri = \"{uri}\"\n{rest}\n");
     let many: String = (1..10)

@@ -67,7 +67,7 @@ fn a_link_that_takes_nothing_holds_the_consumer_back_and_loses_nothing() {
 #[test]
 fn ports_that_cannot_be_opened_say_why() {
     let failure = |uri: &str, local: Option<&str>| {
-        let local = local.map(|local| local.parse().unwrap());
+        let local = local.map(|local| namehop_port::drivers::parse_uri(local).unwrap());
         let mut config = session(std::path::Path::new("/tmp/x"), plan(window(1), 1), 1, 1500);
         config.producers.clear();
         config.consumers[0].link = LinkAddress::new(uri.parse().unwrap(), local, None).unwrap();

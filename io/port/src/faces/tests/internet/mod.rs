@@ -50,7 +50,7 @@ fn in_vlan(frame: &[u8]) -> Vec<u8> {
 }
 
 fn peer(remote: &str, local: &str) -> FacePeer {
-    FacePeer::of(&remote.parse().expect(remote), &local.parse().expect(local)).expect("a face of a port")
+    FacePeer::of(&parse_uri(remote).expect(remote), &parse_uri(local).expect(local)).expect("a face of a port")
 }
 
 fn udp_peer(remote: IpAddr) -> FacePeer {
