@@ -83,6 +83,7 @@ style: setup
 
 unit-test: setup ports ## run the lints and tests of every crate, including the short deterministic fuzz run
 	$(LINTED) scripts/unit-tests.py
+	$(LINTED) scripts/new-driver.py
 
 model-test: setup ## check all interleavings of small programs on the lock-free tables with a model checker
 	RUSTFLAGS="--cfg loom" cargo test --locked --package namehop-table --lib --target-dir target/loom model_
