@@ -7,6 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use namehop_p4_compile::emit::Emitted;
 
@@ -14,6 +15,9 @@ use crate::files::RUNTIME;
 
 /// Files of the runtime for only one kind of output.
 const MAINS: [&str; 2] = ["host.c", "player.c"];
+
+/// Options for all parts of a loadable program.
+const LOADABLE: [&str; 4] = ["-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-pthread"];
 
 /// What an encrypting program needs.
 const NO_CIPHER: &str = "the program encrypts packets, which needs the library intel-ipsec-mb, version 1.3 or newer, \
@@ -85,6 +89,8 @@ pub enum Speed {
 pub struct Workshop {
     folder: PathBuf,
     build: Build,
+    /// True once the object file of [`Workshop::runtime_object`] exists.
+    has_runtime_object: Mutex<bool>,
 }
 
 impl Workshop {
@@ -109,7 +115,7 @@ impl Workshop {
         let folder = std::env::temp_dir().join(format!("namehop-p4-{}-{number}", process::id()));
         // Only this user may create files there; a folder that already exists is an error.
         fs::DirBuilder::new().mode(0o700).create(&folder)?;
-        let workshop = Workshop { folder, build };
+        let workshop = Workshop { folder, build, has_runtime_object: Mutex::new(false) };
         for (name, text) in RUNTIME {
             fs::write(workshop.folder.join(name), text)?;
         }
@@ -142,14 +148,26 @@ impl Workshop {
     /// Compiles a program, with the runtime, to a shared object that `namehop p4 run` loads. It exports one function
     /// (`host.h`).
     pub fn loadable(&self, program: &Emitted, to: &Path) -> io::Result<()> {
+        let runtime = self.runtime_object().map_err(|error| naming_library(program, error))?;
         let source = self.folder.join("program.c");
         fs::write(&source, &program.text)?;
-        let mut list = self.runtime("host.c");
-        list.push(source.into());
-        let arguments =
-            ["-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-Wl,--no-undefined", "-pthread"];
-        list.extend(arguments.map(OsString::from));
+        let mut list = vec![source.into(), runtime.into()];
+        list.extend(LOADABLE.iter().chain(&["-shared", "-Wl,--no-undefined"]).map(OsString::from));
         self.with_libraries(program, list, to)
+    }
+
+    /// Returns the object file of the runtime of loadable programs. The first call compiles it, because a workshop may
+    /// build many programs.
+    fn runtime_object(&self) -> io::Result<PathBuf> {
+        let object = self.folder.join("runtime.o");
+        let mut exists = self.has_runtime_object.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*exists {
+            let mut list = self.runtime("host.c");
+            list.extend(LOADABLE.iter().chain(&["-r", "-nostdlib"]).map(OsString::from));
+            self.cc(&list, &object)?;
+            *exists = true;
+        }
+        Ok(object)
     }
 
     /// Compiles a program to a shared object that uses the runtime of the process that loads it.
@@ -182,10 +200,7 @@ impl Workshop {
             return self.cc(&arguments, to);
         }
         arguments.push("-lIPSec_MB".into());
-        self.cc(&arguments, to).map_err(|error| {
-            let said = error.to_string();
-            if said.contains("intel-ipsec-mb") || said.contains("IPSec_MB") { Missing::error(NO_CIPHER) } else { error }
-        })
+        self.cc(&arguments, to).map_err(|error| naming_library(program, error))
     }
 
     fn cc(&self, arguments: &[OsString], to: &Path) -> io::Result<()> {
@@ -235,6 +250,13 @@ impl Drop for Workshop {
         // If it cannot be removed, it stays among the temporary files.
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Replaces an error of the C compiler by [`NO_CIPHER`] if the program encrypts and the encryption library is missing.
+fn naming_library(program: &Emitted, error: io::Error) -> io::Error {
+    let said = error.to_string();
+    let is_missing = program.encrypts && (said.contains("intel-ipsec-mb") || said.contains("IPSec_MB"));
+    if is_missing { Missing::error(NO_CIPHER) } else { error }
 }
 
 /// Returns the answer of pkg-config about DPDK as words.
