@@ -164,7 +164,9 @@ def test_an_unknown_sender_makes_a_face_only_where_that_is_allowed(make_router, 
 
 def test_unknown_senders_leave_places_for_applications(make_router, link):
     near = start(make_router, link, 0, f'[[port]]\nuri = "{link.local(0)}"\non_demand = true\n[faces]\nmax_faces = 100\n')
-    packet = lambda n: frame(link.address(0), f"02:00:00:00:01:{n:02x}", ETHERTYPE, interest(f"/x/{n}", nonce=os.urandom(4)))
+    wait_until(lambda: "port opened" in near.log.read_text(), what="the port is there")
+    here = link.address(0)
+    packet = lambda n: frame(here, f"02:00:00:00:01:{n:02x}", ETHERTYPE, interest(f"/x/{n}", nonce=os.urandom(4)))
     send_frames(link, 1, [packet(n) for n in range(200)])
     # On-demand faces may use a third of the unreserved three quarters of 100 faces. Some idle ones are evicted for new senders. Each query
     # is a connection of an application.
@@ -199,7 +201,8 @@ def test_frames_of_nobody_are_named_drops(make_router, link):
 def test_frames_that_the_router_has_no_time_for_are_named_drops(make_router, link):
     near = start(make_router, link, 0)
     near.json("face", "create", "ether://[02:00:00:00:00:99]", "--local", link.local(0))
-    packets = [frame(link.address(0), "02:00:00:00:00:99", ETHERTYPE, interest(f"/x/{n}", nonce=os.urandom(4))) for n in range(3000)]
+    here = link.address(0)
+    packets = [frame(here, "02:00:00:00:00:99", ETHERTYPE, interest(f"/x/{n}", nonce=os.urandom(4))) for n in range(3000)]
     near.process.send_signal(signal.SIGSTOP)
     send_frames(link, 1, packets)
     near.process.send_signal(signal.SIGCONT)
@@ -273,6 +276,7 @@ def test_an_interface_that_is_made_again_between_two_looks_is_another_one(make_r
 def test_frames_for_strangers_have_the_size_that_the_link_has_now(make_router, link, content):
     near = start(make_router, link, 0)
     far = start(make_router, link, 1, f'[[port]]\nuri = "{link.local(1)}"\non_demand = true\n')
+    wait_until(lambda: "port opened" in far.log.read_text(), what="the port is there")
     link.set("mtu", "1300")
     wait_until(lambda: "port reopened" in far.log.read_text(), what="the new MTU is noticed")
     there = near.json("face", "create", link.uri(1), "--local", link.local(0))["face_id"]
