@@ -8,8 +8,9 @@ import signal
 import subprocess
 
 import pytest
-from conftest import PATIENCE, PROGRAM, run_namehop, wait_until
+from conftest import PATIENCE, PROGRAM, wait_until
 from port_links import needs_root
+from p4_programs import write_program
 from test_p4_runtime import Wire
 
 pytestmark = needs_root
@@ -38,9 +39,8 @@ FRAMES = 200
 
 @pytest.fixture
 def program(tmp_path):
-    source, result = tmp_path / "crossing.p4", tmp_path / "crossing.so"
-    source.write_text(CROSSING)
-    run_namehop("p4", "compile", source, "-o", result, timeout=PATIENCE)
+    result = tmp_path / "crossing.so"
+    write_program(CROSSING, result)
     return result
 
 

@@ -11,12 +11,13 @@ import sys
 
 import pytest
 from conftest import PATIENCE, PROGRAM, ROOT, run_namehop, wait_until
+from p4_programs import write_program
 from port_links import Link, ip, needs_root
 from test_capture import Capture
 
 pytestmark = needs_root
 
-IPV4 = ROOT / "p4/runtime/programs/ipv4.p4"
+IPV4 = (ROOT / "p4/runtime/programs/ipv4.p4").read_text()
 HOSTS = ["192.0.2.1", "198.51.100.1"]
 GATEWAYS = ["192.0.2.254", "198.51.100.254"]
 # Source addresses that ipv4.p4 writes into frames that leave by ports 0 and 1.
@@ -133,10 +134,10 @@ def hosts(link):
 class Switch:
     """A running `namehop p4 run` with a control socket."""
 
-    def __init__(self, folder, source, link, *arguments, ports=("dev://p0", "dev://p1")):
+    def __init__(self, folder, text, link, *arguments, ports=("dev://p0", "dev://p1")):
         self.control = folder / "control.sock"
         program = folder / "program.so"
-        run_namehop("p4", "compile", source, "-o", program, timeout=PATIENCE)
+        write_program(text, program)
         ports = [argument for end, uri in enumerate(ports) for argument in ("--port", f"{end}={uri}")]
         command = [PROGRAM, "p4", "run", program, *ports, "--control", self.control, "--json", *arguments]
         self.process = subprocess.Popen(
@@ -329,9 +330,8 @@ MALFORMED = {
 
 
 def test_bad_requests_and_full_tables_are_refused_and_packets_flow_on(link, tmp_path):
-    source, entries = tmp_path / "counting.p4", tmp_path / "entries"
-    source.write_text(COUNTING)
-    with Switch(tmp_path, source, link) as switch, hosts(link) as both:
+    entries = tmp_path / "entries"
+    with Switch(tmp_path, COUNTING, link) as switch, hosts(link) as both:
         for end in (0, 1):
             switch.ask("table", "add", f"wires ingress_port:{end} send(port:{1 - end})")
         before = switch.ask("table", "list").stdout

@@ -14,6 +14,7 @@ import pytest
 from conftest import PATIENCE, PROGRAM, run_namehop
 from google.rpc import code_pb2, status_pb2
 from p4.v1 import p4runtime_pb2_grpc
+from p4_programs import write_program
 from p4runtime_sh.p4runtime import P4RuntimeClient, P4RuntimeException, P4RuntimeWriteException
 from port_links import ip, needs_root
 
@@ -125,10 +126,9 @@ class Switch:
     """A running `namehop p4 run` with a P4Runtime server."""
 
     def __init__(self, folder, wire, text=FORWARDING):
-        source, self.program, self.p4info = folder / "forward.p4", folder / "forward.so", folder / "forward.p4info.txt"
+        self.program, self.p4info = folder / "forward.so", folder / "forward.p4info.txt"
         self.socket = folder / "control"
-        source.write_text(text)
-        run_namehop("p4", "compile", source, "-o", self.program, "--p4info", self.p4info, timeout=PATIENCE)
+        write_program(text, self.program, self.p4info)
         command = [PROGRAM, "p4", "run", self.program, "--port", f"0=dev://{wire.near}", "--json"]
         command += ["--p4runtime", "127.0.0.1:0", "--cpu-port", "510", "--device-id", "7", "--control", self.socket]
         command = list(map(str, command))

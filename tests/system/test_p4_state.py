@@ -76,9 +76,7 @@ def cells(switch, *arguments):
 
 
 def test_meters_limit_what_flows_and_reports_come_once(link, tmp_path):
-    source = tmp_path / "metering.p4"
-    source.write_text(METERING)
-    with Switch(tmp_path, source, link) as switch, hosts(link) as both:
+    with Switch(tmp_path, METERING, link) as switch, hosts(link) as both:
         for host in both:
             host.ask("start")
         wait_until(lambda: all(all(host.ask("came")) for host in both), what="datagrams flow")
