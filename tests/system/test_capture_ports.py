@@ -34,19 +34,19 @@ KINDS = {
 SOCKET = f"ipv6 and udp.port == 6363 and ipv6.addr == {KERNEL_V6[0]}"
 
 
-def frames(file, wanted, sender):
-    """Returns the NDN frames that one end has sent over a kind of link."""
-    fields = ["-e", "data.data", "-e", "udp.payload"]
-    choice = f"eth.src == {sender} and ({wanted})"
-    command = ["tshark", "-r", str(file), "-n", "-Y", choice, "-T", "fields", "-E", "separator=/t", *fields]
+def frames(file, wanted, senders):
+    """Returns the NDN frames that each sender has sent over a kind of link."""
+    fields = ["-e", "eth.src", "-e", "data.data", "-e", "udp.payload"]
+    command = ["tshark", "-r", str(file), "-n", "-Y", wanted, "-T", "fields", "-E", "separator=/t", *fields]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    found = []
+    found = {sender: [] for sender in senders}
     for line in text.splitlines():
-        payload, datagram = line.split("\t")
+        addresses, payload, datagram = line.split("\t")
         # The frame may end in padding.
         _, packet, _ = split_element(bytes.fromhex((payload or datagram).replace(":", "")))
-        found.append(packet)
-    return found
+        # In a tunnel, the frame has further addresses.
+        found[addresses.split(",")[0]].append(packet)
+    return [found[sender] for sender in senders]
 
 
 def seen(packets):
@@ -69,13 +69,17 @@ def frames_by_face(router):
     text = subprocess.run([*router.prefix, sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
     lines = re.findall(r"^namehop_face_frames_total\{(.*)\} (\d+)$", text, re.MULTILINE)
     labelled = [(dict(re.findall(r'(\w+)="([^"]*)"', labels)), int(count)) for labels, count in lines]
-    return {(labels["face"], labels["direction"]): count for labels, count in labelled}
+    return {(int(labels["face"]), labels["direction"]): count for labels, count in labelled}
 
 
-def counted(router, number, direction):
-    face = router.json("face", "show", number)
-    kinds = {kind: face[f"{direction}_{kind}"] for kind in ("bytes", "interests", "data")}
-    return {"frames": frames_by_face(router)[str(number), direction], **kinds}
+def counted(router):
+    """Returns the counters of each face and direction."""
+    frames, counts = frames_by_face(router), {}
+    for face in router.json("face", "list"):
+        for direction in ("in", "out"):
+            kinds = {kind: face[f"{direction}_{kind}"] for kind in ("bytes", "interests", "data")}
+            counts[face["face_id"], direction] = Counter(frames=frames.get((face["face_id"], direction), 0), **kinds)
+    return counts
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -110,15 +114,15 @@ def test_tshark_counts_what_faces_of_ports_count(make_router, tmp_path, workers)
                 route(near, f"/{kind}", there)
                 with published(far, f"/{kind}", content, "-s", SEGMENT_BYTES):
                     assert same(near.namehop("cat", f"/{kind}", text=False).stdout, content), kind
+        counters = [counted(router) for router in routers]
         for kind, numbers in faces.items():
             wanted = KINDS[kind][0] if kind in KINDS else SOCKET
-            for sender in (0, 1):
-                wire = seen(frames(file, wanted, link.address(sender)))
+            for sender, sent in enumerate(frames(file, wanted, [link.address(end) for end in (0, 1)])):
+                wire = seen(sent)
                 assert (wire["later fragments"] >= 2 * SEGMENTS) == (sender == 1), (kind, wire)
                 assert wire["data" if sender else "interests"] >= SEGMENTS, (kind, wire)
                 wire.pop("later fragments", None)
                 for end, direction in [(sender, "out"), (1 - sender, "in")]:
-                    found = Counter(counted(routers[end], numbers[end], direction))
-                    assert found == wire, (kind, sender, direction)
+                    assert counters[end][numbers[end], direction] == wire, (kind, sender, direction)
         # The router also sees the kernels' neighbour discovery.
         assert all(set(router.json("status")["drops"].get("link", {})) <= {"foreign-frame"} for router in routers)
