@@ -33,36 +33,39 @@ WORKERS = int(os.environ.get("NAMEHOP_WORKERS", "1"))
 PATIENCE = 60.0
 
 
-# Tests that measure times, loads or CPU time, or that keep two CPUs busy. Parallel tests would disturb their measurements, so
-# `make system-test` runs these files last and one by one.
+# Files whose tests measure times or rates, or keep two CPUs busy. Parallel tests would disturb them, so `make system-test` runs these files
+# last and one by one. In other files, the mark `alone` is on single tests. A test that waits for events, or that measures the CPU time of
+# a router, needs no idle host.
 ALONE = {
     "test_attack.py",
-    "test_bad_path.py",
     "test_bench_links.py",
     "test_bench_peers.py",
-    "test_congested_port.py",
-    "test_disk_cache.py",
-    "test_disk_devices.py",
     "test_footprint.py",
-    "test_idle.py",
-    "test_interfaces.py",
-    "test_latency.py",
-    "test_lossy_port.py",
-    "test_overload.py",
     "test_start.py",
-    "test_strangers.py",
 }
 
 
-# Files with long tests, which mostly wait for timers. They start first; otherwise the other processes would wait for them at the end.
+# Files that take longest, as one test or with all their tests. They start first; otherwise the other processes would wait for them at the
+# end.
 LONG = [
     "test_path_mtu.py",
     "test_host_names.py",
     "test_dead_paths.py",
     "test_keep_alive.py",
     "test_link_faults.py",
-    "test_faults.py",
+    "test_link_state.py",
+    "test_clients.py",
+    "test_interop_ndncat.py",
+    "test_disk_cache.py",
+    "test_trust.py",
+    "test_attack_p4runtime.py",
+    "test_internet_ports.py",
+    "test_old_libraries.py",
+    "test_interfaces.py",
+    "test_overload.py",
     "test_capture_ports.py",
+    "test_bad_input.py",
+    "test_faults.py",
     "test_p4_batches.py",
     "test_p4_run.py",
     "test_state.py",
@@ -112,15 +115,20 @@ def let_others_enter(folder):
 
 
 def wait_until(condition, seconds=PATIENCE, what="condition"):
-    """Polls until the condition returns a true value, and returns that value."""
-    end = time.monotonic() + seconds
+    """Polls until the condition returns a true value, and returns that value.
+
+    The pauses grow to a twentieth of the time so far, because most conditions run a command, and other tests need the CPUs.
+    """
+    begin = time.monotonic()
+    end = begin + seconds
     while True:
         value = condition()
         if value:
             return value
-        if time.monotonic() > end:
+        now = time.monotonic()
+        if now > end:
             raise AssertionError(f"{what}: not within {seconds} s")
-        time.sleep(0.02)
+        time.sleep(max(0.02, min((now - begin) / 20, 0.25, end - now)))
 
 
 def digest(file):

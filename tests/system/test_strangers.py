@@ -248,6 +248,7 @@ def peak_resident_bytes(router):
     return kilobytes * 1024
 
 
+@pytest.mark.alone
 def test_hundreds_of_slow_readers_take_bounded_memory_and_are_closed(make_far_router):
     router = make_far_router(
         f"[forwarding]\nsmall_buffers = {SMALL_BUFFERS}\nlarge_buffers = {LARGE_BUFFERS}\n"
