@@ -26,7 +26,7 @@ LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HA
 PACKET_COST = cargo build --release --locked --package namehop-bench --example naive_cost && \
 	cargo run --quiet --release --locked --package namehop-bench --example packet_cost --
 
-.PHONY: help setup setup-test setup-cost setup-nic setup-deb setup-ports nic-test build ports release run try test check style unit-test model-test system-test attack-test link-test interest-way fuzz ebpf-test path-table openapi settings soak results cost-test
+.PHONY: help setup setup-test setup-cost setup-nic setup-deb setup-ports nic-test build ports release run try test check style unit-test model-test system-test attack-test link-test joint-test interest-way fuzz ebpf-test path-table openapi settings soak results cost-test
 .PHONY: cost-record install uninstall deb deb-test clean
 
 help: ## list the commands
@@ -83,7 +83,7 @@ style: setup
 
 unit-test: setup ports ## run the lints and tests of every crate, including the short deterministic fuzz run
 	$(LINTED) scripts/unit-tests.py
-	$(LINTED) scripts/new-driver.py
+	$(LINTED) tests/joints/new_driver.py
 
 model-test: setup ## check all interleavings of small programs on the lock-free tables with a model checker
 	RUSTFLAGS="--cfg loom" cargo test --locked --package namehop-table --lib --target-dir target/loom model_
@@ -105,6 +105,10 @@ link-test: setup-test ports ## test link faults over each kind of face, as root;
 	cargo build --locked --package namehop
 	LINKS=every NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" \
 		.venv/bin/pytest -q tests/system/test_link_faults.py tests/system/test_link_state.py
+
+joint-test: setup-test ports ## add a throw-away policy, setting and port driver in a copy of the tree, and count the files that each touches
+	$(LINTED) tests/joints/new_driver.py
+	PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q tests/joints
 
 interest-way: setup-test setup-cost ports ## find the files on an Interest's way by coverage, as root, with shares of the instructions
 	cargo build --locked --package namehop

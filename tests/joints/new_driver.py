@@ -17,7 +17,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 CRATE = ROOT / "io/port"
 LIST = "drivers/mod.rs"
 DRIVER = "drivers/loop_back/mod.rs"
