@@ -4,6 +4,7 @@
 * A folder uses only the folders that `FOLDERS` lists for it.
 * Inside a folder, a crate uses only crates above it in the table "Folders and crates". This includes its tests.
 * The modules of a crate have no circular dependencies.
+* No line of Rust is longer than `LONGEST` characters: rustfmt breaks neither comments nor strings nor macros.
 """
 
 import re
@@ -14,6 +15,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # The other folders that each folder may use.
 FOLDERS = {"core": [], "io": ["core"], "router": ["core", "io"], "p4": ["core", "io"], "lab": ["core", "io", "router", "p4"]}
+
+
+LONGEST = 120
+
+
+def long_lines():
+    """Returns the place of each line that is too long."""
+    files = sorted(file for folder in [*FOLDERS, "fuzz", "tests"] for file in (ROOT / folder).rglob("*.rs") if "target" not in file.parts)
+    for file in files:
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            if len(line) > LONGEST:
+                yield f"{file.relative_to(ROOT)}:{number}: the line has {len(line)} characters; at most {LONGEST} are allowed"
 
 
 def documented_crates():
@@ -121,6 +134,7 @@ def main():
         wrong += [f"{path} uses {other}, which is not above it in docs/architecture.md" for path, other in sorted(found)]
     found = {(path, " ".join(sorted(circle))) for path in crates for circle in circles(uses_of_modules(ROOT / path / "src"))}
     wrong += [f"{path}: a circle of modules: {names}" for path, names in sorted(found)]
+    wrong += long_lines()
     print("\n".join(wrong), end="\n" if wrong else "")
     sys.exit(bool(wrong))
 

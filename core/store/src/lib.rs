@@ -99,7 +99,8 @@ pub use w_tinylfu::WTinyLfu;
 /// tells the numbers). The first line is the default.
 macro_rules! policies {
     ($(
-        $policy:ident $name:literal $admission:ident $eviction:ident ($hit:literal, $decision:literal, $evicting:literal);
+        $policy:ident $name:literal $admission:ident $eviction:ident
+        ($hit:literal, $decision:literal, $evicting:literal);
     )*) => {
         /// Names of the policies, as in a configuration file.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -44,8 +44,8 @@ impl UsedInterface {
     }
 
     /// Returns `None` if there is no interface with its name, and whether that is the interface that was opened, with
-    /// its address and MTU. An interface replaced between two calls may have the address and MTU of its predecessor, but
-    /// not its index.
+    /// its address and MTU. An interface replaced between two calls may have the address and MTU of its predecessor,
+    /// but not its index.
     pub(crate) fn is_same(&self) -> Option<bool> {
         let found = Interface::query(&self.name).ok()?;
         Some(Interface { is_up: self.opened.is_up, ..found } == self.opened)

@@ -104,8 +104,9 @@ struct Mempools {
     large: SizeClass,
 }
 
-// SAFETY: a mempool returns an empty mbuf with one segment and gives up ownership of it. The mbuf's storage was zeroed by
-// the system or written since, and lives as long as the process. `use_mempools` has set the function that releases it.
+// SAFETY: a mempool returns an empty mbuf with one segment and gives up ownership of it. The mbuf's storage was zeroed
+// by the system or written since, and lives as long as the process. `use_mempools` has set the function that releases
+// it.
 unsafe impl Mempool for Mempools {
     fn allocate(&self, capacity: usize) -> Option<NonNull<Header>> {
         thread::register(self.small.shim);

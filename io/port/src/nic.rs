@@ -1,7 +1,7 @@
 //! Ports that a DPDK driver serves (ethdev), with one or several receive queues and as many transmit queues.
-//! [`crate::drivers::pci`] opens them on network cards. Cards that support receive-side scaling spread UDP packets over their
-//! queues by addresses and ports. All other frames come to the first queue, unless they are steered to another one
-//! ([`crate::steering`]).
+//! [`crate::drivers::pci`] opens them on network cards. Cards that support receive-side scaling spread UDP packets over
+//! their queues by addresses and ports. All other frames come to the first queue, unless they are steered to another
+//! one ([`crate::steering`]).
 //!
 //! The driver takes buffers for received frames from the mempool that fits the port's MTU. Sent frames return to their
 //! mempools some time after the card has sent them.

@@ -37,7 +37,8 @@ pub enum ShimError {
     Absent(String),
     /// The shim, or a library that it needs, cannot be loaded.
     #[error(
-        "ports need DPDK, but {path} cannot be loaded: {reason}; install the package namehop-ports, or run 'make ports'",
+        "ports need DPDK, but {path} cannot be loaded: {reason}; install the package namehop-ports, or run \
+         'make ports'",
         path = path.display()
     )]
     Refused {
@@ -68,7 +69,8 @@ pub enum ShimError {
 /// Returns the functions of the shim, and loads it if that was not done. After a failure, the next call tries again.
 ///
 /// # Errors
-/// Fails if there is no shim, if it or a library of DPDK cannot be loaded, or if its version is not that of the program.
+/// Fails if there is no shim, if it or a library of DPDK cannot be loaded, or if its version is not that of the
+/// program.
 pub(crate) fn load() -> Result<&'static Functions, ShimError> {
     static LOADED: OnceLock<&'static Functions> = OnceLock::new();
     if let Some(functions) = LOADED.get() {

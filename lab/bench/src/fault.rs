@@ -1,4 +1,5 @@
-//! Faults of a measured forwarder. Their texts continue the name of the forwarder: "namehop has ended (exit status: 1)".
+//! Faults of a measured forwarder. Their texts continue the name of the forwarder: "namehop has ended (exit status:
+//! 1)".
 
 use std::io;
 use std::net::SocketAddr;

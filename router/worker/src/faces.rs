@@ -1,9 +1,9 @@
 //! The worker's face records: one for each face, in an array indexed by the slot of the face id.
 //!
-//! Only [`FacesOfEngine::add`], [`FacesOfEngine::update`] and [`FacesOfEngine::remove`] add, change and remove faces. Each
-//! updates the engine together with the record, so that the two cannot disagree. The engine has its own array because
-//! it mostly reads the faces of downstreams and next hops, not the incoming face, and needs only eight bytes of each. A
-//! cache line holds eight faces there, whereas a record here takes two lines.
+//! Only [`FacesOfEngine::add`], [`FacesOfEngine::update`] and [`FacesOfEngine::remove`] add, change and remove faces.
+//! Each updates the engine together with the record, so that the two cannot disagree. The engine has its own array
+//! because it mostly reads the faces of downstreams and next hops, not the incoming face, and needs only eight bytes of
+//! each. A cache line holds eight faces there, whereas a record here takes two lines.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -275,8 +275,8 @@ impl faces::FaceRecords for FacesOfEngine<'_> {
     }
 }
 
-/// The faces with a running timer of their link service: the few with unacknowledged packets under reliability, or with a
-/// path that is probed for its MTU.
+/// The faces with a running timer of their link service: the few with unacknowledged packets under reliability, or with
+/// a path that is probed for its MTU.
 pub(super) struct LinkTimers {
     timed: Vec<FaceId>,
     /// At or before the earliest deadline of the listed faces.

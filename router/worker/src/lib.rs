@@ -6,9 +6,9 @@
 //! its own thread once there is a port (see `polling`). A single worker that never sleeps, and each of several workers,
 //! has its own thread from the start. Several workers transfer packets to each other (see `handover`).
 //!
-//! A [`Worker`] consists of its engine and of owners: `Faces` (records of faces, reassembly, link timers), `Links` (rings
-//! and ports), `Commands` (of the control thread), `OtherWorkers`, `Burst` (the packets of one poll iteration) and
-//! `Activity` (its clock and figures).
+//! A [`Worker`] consists of its engine and of owners: `Faces` (records of faces, reassembly, link timers), `Links`
+//! (rings and ports), `Commands` (of the control thread), `OtherWorkers`, `Burst` (the packets of one poll iteration)
+//! and `Activity` (its clock and figures).
 //!
 //! ```
 //! use std::sync::Arc;

@@ -37,8 +37,8 @@ const TIMER_SLACK_NS: u64 = 1_000;
 
 /// Runs the workers until they are told to shut down. A single worker runs as a task until there is a port, and on its
 /// own thread from then on. Several workers have their own threads from the start, and so has a worker that never
-/// sleeps. Each thread runs on the CPU at the worker's index in `processors`; `None` is the last one that this process may
-/// use.
+/// sleeps. Each thread runs on the CPU at the worker's index in `processors`; `None` is the last one that this process
+/// may use.
 ///
 /// # Errors
 /// A thread cannot be started, or ended by itself.

@@ -1,6 +1,6 @@
-//! One poll iteration of a worker: frames from rings and ports become packets, the engine forwards them, and the packets
-//! to send become frames, which go to ports, to the rings of the sockets and of the control thread, or to the workers
-//! that have the ports.
+//! One poll iteration of a worker: frames from rings and ports become packets, the engine forwards them, and the
+//! packets to send become frames, which go to ports, to the rings of the sockets and of the control thread, or to the
+//! workers that have the ports.
 
 use namehop_engine::engine::Engine;
 use namehop_face::capture::Direction;

@@ -5,9 +5,9 @@
 //! answers probes can also fall silent (`silence`). The face of a peer in one of these states is down, so that
 //! Interests take other next hops.
 //!
-//! The peer is asked every [`PROBE_INTERVAL`] (`silence::ask`); so no Interest of a consumer is lost to find out whether
-//! it can be reached again. The face comes up when a packet of the peer arrives. After a refusal it also comes up if
-//! nothing was refused for [`DOWN`], because some peers do not answer. Unsolicited peers are not probed.
+//! The peer is asked every [`PROBE_INTERVAL`] (`silence::ask`); so no Interest of a consumer is lost to find out
+//! whether it can be reached again. The face comes up when a packet of the peer arrives. After a refusal it also comes
+//! up if nothing was refused for [`DOWN`], because some peers do not answer. Unsolicited peers are not probed.
 
 use std::cell::Cell;
 use std::future::pending;

@@ -7,8 +7,8 @@ use super::{FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES,
 use crate::address::{Vni, is_group};
 
 /// The schemes that no driver of ports declares.
-const SCHEMES: &str = "udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, udp4+dev, udp6+dev, ws, wss, wsclient, internal, \
-     null, contentstore, vxlan4, vxlan6";
+const SCHEMES: &str = "udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, udp4+dev, udp6+dev, ws, wss, wsclient, \
+     internal, null, contentstore, vxlan4, vxlan6";
 const EXPECTED_V4: &str = "an IPv4 address or host name and a port, as in udp4://192.0.2.1:6363";
 const EXPECTED_V6: &str = "an IPv6 address in brackets or a host name and a port, as in udp6://[2001:db8::1]:6363";
 const EXPECTED_INTERNET: &str = "a host name, an IPv4 address or an IPv6 address in brackets, and a port, as in \

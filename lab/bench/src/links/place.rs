@@ -158,7 +158,8 @@ impl Place {
         let mut text = format!(
             "[log]\nlevel = \"warn\"\n[forwarding]\nworkers = {}\nprocessors = {processors:?}\n{forwarding}\
              [faces.unix]\npath = \"{}\"\n[faces.tcp]\nlisten = []\n[faces.udp]\nlisten = []\n\
-             [faces.websocket]\nlisten = []\n[metrics]\nenabled = false\n[state]\nenabled = false\n[ports]\nmemif_buffer_bytes = {}\n",
+             [faces.websocket]\nlisten = []\n[metrics]\nenabled = false\n[state]\nenabled = false\n\
+             [ports]\nmemif_buffer_bytes = {}\n",
             processors.len(),
             self.router_socket().display(),
             memif_buffer_bytes(self.packet_bytes())

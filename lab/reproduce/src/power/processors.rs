@@ -54,7 +54,8 @@ fn table(number: &str) -> Result<Report, ReproduceError> {
     let [near_of_table, near_of_text] = far.map(|far| frequencies - far);
     let mut difference = format!(
         "With the table's ν and Φ_amin = {} W, equation 6.8 gives the printed Φ within {CLOSE_WATTS} W at \
-         {near_of_table} of {frequencies} frequencies: with one active core the table holds values of the equation, not measured ones.",
+         {near_of_table} of {frequencies} frequencies: with one active core the table holds values of the equation, \
+         not measured ones.",
         server.minimum_watts
     );
     difference.push_str(&if server.nu == text.nu.value() {
@@ -124,8 +125,8 @@ pub(crate) fn figure_6_1(_: &mut Context<'_>) -> Result<Report, ReproduceError> 
 pub(crate) fn figure_6_2(_: &mut Context<'_>) -> Result<Report, ReproduceError> {
     let cores = server_1().map_or(&[][..], |server| server.further_cores);
     let cores = cores.iter().zip(2..).map(|(core, n)| (format!("core {n}"), core.watts, core.sigma));
-    let difference = "The figure has one panel for each number of active cores, without numbers; the curves are what the \
-                      last core adds by equation 6.7 with table 6.1.";
+    let difference = "The figure has one panel for each number of active cores, without numbers; the curves are what \
+                      the last core adds by equation 6.7 with table 6.1.";
     Ok(curves(&cores.collect::<Vec<_>>(), "Power that the last of several active cores of the E5620 adds", difference))
 }
 

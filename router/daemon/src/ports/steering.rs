@@ -41,7 +41,7 @@ impl Steering {
         let Some(flow) = flow_of_face(face) else { return };
         match device.steer(flow) {
             Ok(Some(queue)) => {
-                info!(face = %face.id(), remote = %face.remote_uri(), queue, "the network card steers a face to a queue")
+                info!(face = %face.id(), remote = %face.remote_uri(), queue, "the network card steers a face")
             }
             Ok(None) => {}
             Err(error) if self.was_refused => debug!(face = %face.id(), %error, "the frames of a face are not steered"),

@@ -186,7 +186,10 @@ impl Ports {
                 match is_unreachable {
                     true => warn!(port = %port.uri.0, %error, "waiting for a configured port to appear"),
                     false => warn!(
-                        port = %port.uri.0, %error, "cannot open a configured port; retrying every {} s", RETRY_PAUSE.as_secs()
+                        port = %port.uri.0,
+                        %error,
+                        "cannot open a configured port; retrying every {} s",
+                        RETRY_PAUSE.as_secs()
                     ),
                 }
                 missing.reason = Some(text);
@@ -321,7 +324,8 @@ impl Ports {
         let FacePeer::Internet(peer) = peer else { return None };
         let port = self.open.iter().find(|port| port.is_at(local))?;
         port.faces(&self.context).into_iter().find(|face| {
-            matches!(FacePeer::of(face.remote_uri(), &face.local_uri()), Some(FacePeer::Internet(other)) if other.is_same_as(peer))
+            let other = FacePeer::of(face.remote_uri(), &face.local_uri());
+            matches!(other, Some(FacePeer::Internet(other)) if other.is_same_as(peer))
         })
     }
 

@@ -108,8 +108,8 @@ pub enum PortForbidden {
     Interface(String),
     /// The socket of the port is not in an allowed folder.
     #[error(
-        "commands may not open {scheme} sockets in {}, only in existing folders in or below {}: choose one of these, or \
-         list the folder in `memif_folders` in section [ports] of the router's configuration",
+        "commands may not open {scheme} sockets in {}, only in existing folders in or below {}: choose one of these, \
+         or list the folder in `memif_folders` in section [ports] of the router's configuration",
         .folder.display(), folder_list(.allowed)
     )]
     SocketFolder {

@@ -2,8 +2,8 @@
 //!
 //! Each view is made from a message of the NFD management protocol ([`nfd`](namehop_client::nfd)) and contains only
 //! its fields. Units are part of the field names. Codes are written as words. Values that the forwarder does not report
-//! are `null`. Field names are stable. The description of the HTTP API is generated from these types; `required` marks a field that
-//! is always present, even if `null`.
+//! are `null`. Field names are stable. The description of the HTTP API is generated from these types; `required` marks
+//! a field that is always present, even if `null`.
 
 mod content_store;
 mod dispatch;

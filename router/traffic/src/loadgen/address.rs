@@ -84,8 +84,8 @@ pub struct PortAddress {
 }
 
 impl PortAddress {
-    /// Creates an address: a port with bare packets, which implies its local end, or an Ethernet address reached through the port
-    /// `local`. Without `mtu_bytes` the port's MTU applies.
+    /// Creates an address: a port with bare packets, which implies its local end, or an Ethernet address reached
+    /// through the port `local`. Without `mtu_bytes` the port's MTU applies.
     ///
     /// # Errors
     /// Returns which part is missing or wrong.

@@ -182,14 +182,16 @@ mod tests {
             let mut bytes = Vec::new();
             write_header(&mut bytes).expect("memory");
             for frame in &frames {
-                write_record(&mut bytes, UNIX_EPOCH + Duration::from_nanos(1_700_000_000_000_000_123), frame).expect("memory");
+                let time = UNIX_EPOCH + Duration::from_nanos(1_700_000_000_000_000_123);
+                write_record(&mut bytes, time, frame).expect("memory");
             }
             prop_assert_eq!(read_all(&bytes).expect("a complete capture"), (frames, 0));
         }
 
         #[test]
         fn any_bytes_end_well(bytes in prop::collection::vec(any::<u8>(), 0..200), is_capture in any::<bool>()) {
-            let start = if is_capture { header(MAGIC_MICROSECONDS, LINK_ETHERNET, u32::to_le_bytes) } else { Vec::new() };
+            let whole = header(MAGIC_MICROSECONDS, LINK_ETHERNET, u32::to_le_bytes);
+            let start = if is_capture { whole } else { Vec::new() };
             let _ = read_all(&[start, bytes].concat());
         }
     }

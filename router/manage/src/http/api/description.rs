@@ -81,8 +81,8 @@ fn complete(method: &HttpMethod, operation: &mut Operation) {
              the request comes from a page of another site; 404: it does not exist; 408: the request did not arrive in \
              time; 409: it is in conflict with the router's state; 413: the body is too long; 415: the Content-Type is \
              wrong for this request; 421: the Host header names another host; 422: the router cannot do this; 500: the \
-             router failed; 503: the router is stopping, or has no token; 504: the peer of a face does not answer; 507: the \
-             number of routes has reached its limit",
+             router failed; 503: the router is stopping, or has no token; 504: the peer of a face does not answer; \
+             507: the number of routes has reached its limit",
         )
         .content("application/json", error);
     operation.responses.responses.insert("default".to_owned(), response.build().into());
