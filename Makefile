@@ -20,9 +20,12 @@ SHELL_OF_bash-completion/completions/namehop = bash
 SHELL_OF_zsh/site-functions/_namehop = zsh
 SHELL_OF_fish/vendor_completions.d/namehop.fish = fish
 SYSTEM_TEST = NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q --durations=20 tests/system
+# Compiling everything takes longer with the files of incremental compilation and with line tables. A test that fails says its line without
+# them.
+ONCE = CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0
 # clippy in place of the compiler, for this project's crates: one build of the tests also runs the lints. cargo clippy sets the same
 # variables.
-LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
+LINTED = $(ONCE) RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 PACKET_COST = cargo build --release --locked --package namehop-bench --example naive_cost && \
 	cargo run --quiet --release --locked --package namehop-bench --example packet_cost --
 
@@ -86,7 +89,7 @@ unit-test: setup ports ## run the lints and tests of every crate, including the 
 	$(LINTED) tests/joints/new_driver.py
 
 model-test: setup ## check all interleavings of small programs on the lock-free tables with a model checker
-	RUSTFLAGS="--cfg loom" cargo test --locked --package namehop-table --lib --target-dir target/loom model_
+	$(ONCE) RUSTFLAGS="--cfg loom" cargo test --locked --package namehop-table --lib --target-dir target/loom model_
 
 # The build options are those of the unit tests, so that nothing is compiled twice. Six test processes run in parallel, because
 # most tests wait for timers and sockets. The tests marked `alone` need an otherwise idle host and run last.
