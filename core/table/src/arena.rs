@@ -275,7 +275,7 @@ unsafe impl<T: Send> Send for Arena<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Arena<T> {}
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use std::collections::BTreeMap;
     use std::rc::Rc;

@@ -341,5 +341,5 @@ impl Iterator for Candidates<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -5,7 +5,7 @@
 //! cache line: a string of up to 2 KiB wastes less than a line, a longer one at most a quarter of its length. The
 //! bookkeeping of free slots lies outside of the slots, so neither allocating nor freeing a slot touches it.
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 
 use std::ops::Range;

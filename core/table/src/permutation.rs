@@ -46,7 +46,7 @@ pub const fn mix(number: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use std::collections::HashSet;
 
