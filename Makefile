@@ -99,13 +99,13 @@ system-test: setup-test ports ## test real router processes with NDNts and pytho
 	$(SYSTEM_TEST) -m alone
 
 attack-test: setup-test ports ## attack a router and P4Runtime, as root: each attack alone, and all at once (ATTACK=slow-readers for one attack; also proxies, p4runtime)
-	cargo build --locked --package namehop --package namehop-p4
-	cargo build --locked --package namehop-traffic --example attack
+	$(LINTED) cargo build --locked --package namehop --package namehop-p4
+	$(LINTED) cargo build --locked --package namehop-traffic --example attack
 	ATTACK="$(or $(ATTACK),every)" NAMEHOP=target/debug/namehop PATH="$(CURDIR)/.venv/bin:$(PATH)" \
 		.venv/bin/pytest -q -s tests/system/test_attack.py tests/system/test_attack_proxies.py tests/system/test_attack_p4runtime.py
 
 link-test: setup-test ports ## test link faults over each kind of face, as root; 'make test' omits cases that resemble others
-	cargo build --locked --package namehop
+	$(LINTED) cargo build --locked --package namehop
 	LINKS=every NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" \
 		.venv/bin/pytest -q tests/system/test_link_faults.py tests/system/test_link_state.py
 
@@ -122,8 +122,8 @@ path-table: setup-test ## measure namehop cat over many kinds of paths and print
 	NAMEHOP=target/release/namehop NAMEHOP_WORKERS=1 PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q -s tests/system/measure_paths.py
 
 nic-test: setup-nic ports ## test network cards without the kernel, in a virtual machine (needs no root and no card)
-	cargo build --locked --package namehop --package namehop-p4
-	cargo build --locked --package namehop-port --example steering
+	$(LINTED) cargo build --locked --package namehop --package namehop-p4
+	$(LINTED) cargo build --locked --package namehop-port --example steering
 	NAMEHOP=target/debug/namehop .venv/bin/pytest -q tests/nic
 
 fuzz: setup ## run every fuzz target for FUZZ_SECONDS (60) and add new inputs to fuzz/corpus
