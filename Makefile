@@ -113,6 +113,7 @@ joint-test: setup-test ports ## add a throw-away policy, setting and port driver
 	$(LINTED) tests/joints/new_driver.py
 	PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q tests/joints
 
+# Built with the line tables that the other builds omit.
 interest-way: setup-test setup-cost ports ## find the files on an Interest's way by coverage, as root, with shares of the instructions
 	cargo build --locked --package namehop
 	NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=1 PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q -s tests/system/measure_way.py
