@@ -28,10 +28,9 @@ fn agree(workshop: &Workshop, options: &Options, name: &str, text: &str, test: &
     result.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// Runs programs with several threads. Returns the differences.
-fn all_agree(programs: &[(String, String, String)], options: &Options) -> Vec<String> {
+/// Runs programs with several threads, with their C code optimised as `speed` says. Returns the differences.
+fn all_agree(programs: &[(String, String, String)], options: &Options, speed: Speed) -> Vec<String> {
     let sanitize = if std::env::var_os("NAMEHOP_P4_SANITIZE").is_some() { Sanitize::Memory } else { Sanitize::Nothing };
-    let speed = if std::env::var_os("NAMEHOP_P4_MANY").is_some() { Speed::None } else { Speed::Some };
     let workshop = Workshop::with_player(Build { speed, sanitize, native: false }).expect("a C compiler");
     let next = Mutex::new(programs.iter());
     let failures = Mutex::new(Vec::new());
@@ -59,7 +58,7 @@ fn all_agree(programs: &[(String, String, String)], options: &Options) -> Vec<St
 #[ignore = "slow"]
 fn compiled_programs_do_what_the_interpreter_does() {
     let programs = rules::programs();
-    let failures = all_agree(&programs, &Options::default());
+    let failures = all_agree(&programs, &Options::default(), Speed::Some);
     assert!(failures.is_empty(), "{} of {} differ:\n{}", failures.len(), programs.len(), failures.join("\n"));
 }
 
@@ -69,7 +68,7 @@ fn programs_without_stages_encrypt_packet_by_packet() {
     let mut programs = rules::programs();
     programs.retain(|(name, ..)| name.starts_with("cipher_") || name == "crypto");
     assert!(programs.len() > 5);
-    let failures = all_agree(&programs, &Options { staged: false, ..Options::default() });
+    let failures = all_agree(&programs, &Options { staged: false, ..Options::default() }, Speed::Some);
     assert!(failures.is_empty(), "{} of {} differ:\n{}", failures.len(), programs.len(), failures.join("\n"));
 }
 
@@ -82,11 +81,12 @@ fn random_chains_of_lookups_do_what_the_interpreter_does() {
             (format!("chain{seed}"), program, test)
         })
         .collect();
-    let failures = all_agree(&programs, &Options::default());
+    let failures = all_agree(&programs, &Options::default(), Speed::Some);
     assert!(failures.is_empty(), "{} of {} differ:\n{}", failures.len(), programs.len(), failures.join("\n"));
 }
 
-/// Some random programs. `NAMEHOP_P4_PROGRAMS` sets their number, `NAMEHOP_P4_FIRST` the first seed.
+/// Some random programs. Their C code is long and is not optimised: the programs of the rules and the chains are, which
+/// contain all that a random program is made of. `NAMEHOP_P4_PROGRAMS` sets their number, `NAMEHOP_P4_FIRST` the first seed.
 #[test]
 #[ignore = "slow"]
 fn random_programs_do_what_the_interpreter_does() {
@@ -105,6 +105,6 @@ fn random_programs_do_what_the_interpreter_does() {
             std::fs::write(Path::new(&folder).join(format!("{name}.stf")), test).expect("a folder");
         }
     }
-    let failures = all_agree(&programs, &Options::default());
+    let failures = all_agree(&programs, &Options::default(), Speed::None);
     assert!(failures.is_empty(), "{} of {} differ:\n{}", failures.len(), programs.len(), failures.join("\n"));
 }
