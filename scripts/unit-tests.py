@@ -2,7 +2,8 @@
 """Runs the tests of all crates. `make unit-test` runs it.
 
 Cargo runs one test executable after the other, and most of them spend part of their time waiting for timers and sockets. This script
-lets cargo build the executables, and runs one per CPU in parallel, the longest first. The documentation examples run beside them.
+lets cargo build the executables, and runs one more of them than there are CPUs in parallel, the longest first. So the CPUs are busy while
+one executable waits. The documentation examples run beside them.
 The script also runs slow tests, which `cargo test` ignores. It prints the output of an executable only if that failed. It passes its
 arguments to each executable: `scripts/unit-tests.py some::test`.
 """
@@ -24,13 +25,14 @@ DOCUMENTATION = "examples in the documentation"
 LONGEST = [
     DOCUMENTATION,
     "namehop-p4-runtime lib",
+    "namehop-face socket_reachability",
+    "namehop-traffic lib",
+    "namehop-face lib",
+    "namehop-p4 run",
     "namehop-bench lib",
     "namehop-fuzz-checks deterministic",
-    "namehop-traffic lib",
+    "namehop-reproduce lib",
     "namehop-lab command",
-    "namehop-p4 run",
-    "namehop-switch lib",
-    "namehop-face socket_reachability",
 ]
 COUNTS = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed", re.MULTILINE)
 
@@ -71,7 +73,7 @@ def main():
     assert not missing, f"LONGEST names what is not there: {', '.join(missing)}"
     jobs.sort(key=lambda job: LONGEST.index(job[0]) if job[0] in LONGEST else len(LONGEST))
     passed = failed = 0
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0)) + 1) as pool:
         for done in as_completed([pool.submit(run, *job) for job in jobs]):
             name, code, seconds, output = done.result()
             counts = [(int(good), int(bad)) for good, bad in COUNTS.findall(output)]
