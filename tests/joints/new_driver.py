@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Adds a port driver to a copy of the sources of io/port, as its folder and its lines in the list, and tests that it works: that is
-all a new driver needs. `make unit-test` runs it.
+"""Adds a port driver and an encapsulation in UDP to a copy of the sources of io/port, and tests that they work: a new driver needs only
+its folder and its lines in the list of drivers, a new encapsulation only its file and its lines in the list of encapsulations.
+`make unit-test` runs it.
 
-The driver is a loop: a port that receives what it sends. The script compiles the copy with the dependencies that cargo has built, so it
-takes a few seconds. It fails if another file has to know of the driver. Arguments: the packages to build, by default --workspace.
+The driver is a loop: a port that receives what it sends. The encapsulation is like Geneve. The script compiles the copy with the
+dependencies that cargo has built, so it takes a few seconds. It fails if another file has to know of them. Arguments: the packages to
+build, by default --workspace.
 """
 
 import filecmp
@@ -21,6 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CRATE = ROOT / "io/port"
 LIST = "drivers/mod.rs"
 DRIVER = "drivers/loop_back/mod.rs"
+TUNNEL_LIST = "encapsulation/tunnel/mod.rs"
+TUNNEL = "encapsulation/tunnel/plain.rs"
 
 DRIVER_SOURCE = """
 //! Ports that receive what they send.
@@ -93,6 +97,44 @@ impl PortQueue for Frames {
 }
 """
 
+TUNNEL_SOURCE = """
+//! A header of eight bytes with the number of a network, and then the packet.
+
+use namehop_face::address::MacAddress;
+use namehop_face::counters::LinkDrop;
+use namehop_face::uri::TunnelScheme;
+
+use super::{Inside, TunnelHeader, TunnelKind, TunnelPeer, masks};
+
+pub static KIND: TunnelKind = TunnelKind {
+    scheme: TunnelScheme {
+        names: ["plain4", "plain6"],
+        network: "id",
+        max_network: u32::MAX,
+        has_inner_address: false,
+        expected: "a network, as in plain4://192.0.2.7?id=42 or plain6://[2001:db8::7]?id=42",
+    },
+    port: 6081,
+    header_bytes: 8,
+    source_at: None,
+    write,
+    read,
+    masks: masks(&[0xFF; 8]),
+};
+
+fn write(peer: &TunnelPeer, _: &MacAddress) -> TunnelHeader {
+    let mut header = TunnelHeader::default();
+    header[..4].copy_from_slice(&peer.network.to_be_bytes());
+    header
+}
+
+fn read(datagram: &[u8], _: &MacAddress) -> Result<Inside, LinkDrop> {
+    let header = datagram.first_chunk::<8>().ok_or(LinkDrop::MalformedFrame)?;
+    let [a, b, c, d, ..] = *header;
+    Ok(Inside { network: u32::from_be_bytes([a, b, c, d]), source: None })
+}
+"""
+
 PROGRAM = """
 use namehop_packet::BufferPool;
 use namehop_port::drivers::{Driver, Opener, RingSizes, Wishes, forms, parse_uri, usage};
@@ -113,6 +155,17 @@ fn main() {
     let ether = "ether://[02:00:00:00:00:01]".parse().expect("URI");
     assert!(matches!(FacePeer::of(&ether, &uri), Some(FacePeer::Link(Peer::Vlan(..)))));
     assert_eq!(FacePeer::of(&uri.port(), &uri.port()), Some(FacePeer::Link(Peer::Bare)));
+    // A face over the encapsulation, on a port of another driver.
+    let remote = parse_uri("plain4://192.0.2.7?id=42").expect("the URI of the encapsulation");
+    let local = parse_uri("dev://eth0?ip=192.0.2.1").expect("URI");
+    let peer = FacePeer::of(&remote, &local).expect("a peer");
+    assert_eq!(peer.mtu_bytes(1500), 1500 - 20 - 8 - 8);
+    let params = namehop_port::faces::face_params(peer, &local.port(), 1500);
+    assert_eq!((params.remote_uri.to_string(), params.local_uri), (remote.to_string(), local.clone()));
+    let message = parse_uri("plain4://192.0.2.7?id=42&inner=02:00:00:00:00:01").expect_err("no inner address").to_string();
+    assert!(message.contains("expected a network, as in plain4://"), "{message}");
+    let reserved = parse_uri("dev://eth0?ip=192.0.2.1&port=6081").expect("URI");
+    assert_eq!(FacePeer::of(&"udp4://192.0.2.7:6363".parse().expect("URI"), &reserved), None);
     // The port.
     let pool = BufferPool::new(8, 8);
     let mut opener = Opener::new(&pool, RingSizes::default());
@@ -127,7 +180,11 @@ fn main() {
 
 
 def artifacts(packages):
-    """Lets cargo build the packages. Returns the library of each package, by its id."""
+    """Lets cargo build the packages. Returns the library of each package, by its id.
+
+    Cargo builds a package a second time for build scripts and macros, without optimisation and often with fewer features. The crates here
+    use the other one.
+    """
     command = ["cargo", "test", "--locked", "--no-run", "--message-format=json", *packages]
     lines = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     found = {}
@@ -135,8 +192,9 @@ def artifacts(packages):
         if message["reason"] == "compiler-artifact" and not message["profile"]["test"]:
             libraries = [name for name in message["filenames"] if name.endswith((".rlib", ".so"))]
             if libraries and set(message["target"]["kind"]) & {"lib", "rlib"}:
-                found[message["package_id"]] = libraries[0]
-    return found
+                build = (len(message["features"]), message["profile"]["opt_level"], libraries[0])
+                found[message["package_id"]] = max(found.get(message["package_id"], build), build)
+    return {package: build[-1] for package, build in found.items()}
 
 
 def dependencies(libraries):
@@ -151,15 +209,15 @@ def dependencies(libraries):
     return {dependency["name"]: libraries[dependency["pkg"]] for dependency in node["deps"] if dependency["pkg"] in libraries}
 
 
-def add_driver(source):
-    """Adds the driver to the sources: its folder, and its lines in the list."""
-    text = (source / LIST).read_text()
-    text, modules = re.subn(r"^(pub mod \w+;)$", r"pub mod loop_back;\n\1", text, count=1, flags=re.MULTILINE)
-    text, drivers = re.subn(r"(static DRIVERS: &\[&Driver\] =\s*&\[)", r"\1&loop_back::DRIVER, ", text, count=1)
-    assert (modules, drivers) == (1, 1), f"{LIST} has a list of drivers"
-    (source / LIST).write_text(text)
-    (source / DRIVER).parent.mkdir()
-    (source / DRIVER).write_text(DRIVER_SOURCE.lstrip())
+def add(source, list_file, list_name, entry, item, file, text):
+    """Adds a module with this text, its `mod` line before the other ones, and its entry in the list."""
+    lines = (source / list_file).read_text()
+    lines, modules = re.subn(r"^(pub mod \w+;)$", rf"pub mod {entry};\n\1", lines, count=1, flags=re.MULTILINE)
+    lines, lists = re.subn(rf"(static {list_name}: &\[&\w+\] =\s*&\[)", rf"\1&{entry}::{item}, ", lines)
+    assert (modules, lists) == (1, 1), f"{list_file} has modules and the list {list_name}"
+    (source / list_file).write_text(lines)
+    (source / file).parent.mkdir(exist_ok=True)
+    (source / file).write_text(text.lstrip())
 
 
 def touched(source):
@@ -192,11 +250,12 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "src"
         shutil.copytree(CRATE / "src", source)
-        add_driver(source)
+        add(source, LIST, "DRIVERS", "loop_back", "DRIVER", DRIVER, DRIVER_SOURCE)
+        add(source, TUNNEL_LIST, "TUNNELS", "plain", "KIND", TUNNEL, TUNNEL_SOURCE)
         files = touched(source)
-        assert files == sorted([LIST, DRIVER]), f"a driver is its folder and its lines in {LIST}, not {files}"
+        assert files == sorted([LIST, DRIVER, TUNNEL_LIST, TUNNEL]), files
         compile_and_run(Path(folder), dependencies(libraries))
-    print(f"ok  a new driver touches {len(files)} files: {', '.join(files)}")
+    print(f"ok  a new driver and a new encapsulation touch {len(files)} files: {', '.join(files)}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-//! Addresses on links: hardware addresses, VLANs and virtual networks. Face URIs name them, and encapsulations read
+//! Addresses on links: hardware addresses and VLANs. Face URIs name them, and encapsulations read
 //! them from headers.
 
 use std::fmt;
@@ -14,9 +14,6 @@ pub const fn is_group(address: &MacAddress) -> bool {
 
 /// The largest identifier of a VLAN; 4095 is reserved.
 const MAX_VLAN: u16 = 4094;
-
-/// The largest identifier of a virtual network: 24 bits.
-const MAX_VNI: u32 = 0xFF_FFFF;
 
 /// Identifier of a VLAN: 1 to 4094.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,34 +35,6 @@ impl VlanId {
 }
 
 impl fmt::Display for VlanId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// Identifier of a virtual network: 0 to 16,777,215.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Vni(u32);
-
-impl Vni {
-    /// Returns the network with this identifier; `None` if it is out of range.
-    pub const fn new(identifier: u32) -> Option<Vni> {
-        if identifier <= MAX_VNI { Some(Vni(identifier)) } else { None }
-    }
-
-    /// Returns the network with this identifier, as it is in headers.
-    #[inline]
-    pub const fn from_be_bytes([high, middle, low]: [u8; 3]) -> Vni {
-        Vni(u32::from_be_bytes([0, high, middle, low]))
-    }
-
-    /// Returns the identifier.
-    pub const fn get(self) -> u32 {
-        self.0
-    }
-}
-
-impl fmt::Display for Vni {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }

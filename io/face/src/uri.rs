@@ -13,16 +13,16 @@ mod parse;
 mod port;
 #[cfg(test)]
 mod tests;
+mod tunnel;
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-use crate::address::Vni;
-
 pub use display::Hardware;
 pub use options::PortOptions;
-pub use parse::{UriParser, is_interface_name, is_zone};
+pub use parse::{UriParser, UriSchemes, is_interface_name, is_zone};
 pub use port::{ParsePort, PortScheme, PortUri};
+pub use tunnel::{TunnelScheme, TunnelUri};
 
 /// Port of unicast UDP and of TCP (NFD).
 pub const DEFAULT_PORT: u16 = 6363;
@@ -114,16 +114,8 @@ pub enum FaceUri {
     Ethernet([u8; 6]),
     /// `dev://eth0`, `dev://eth0?vlan=7`: a port, as local end of a face on it. Its driver declares the scheme.
     Port(PortUri),
-    /// `vxlan4://192.0.2.7?vni=42`, `vxlan6://[2001:db8::7]?vni=42&inner=08:00:27:01:dd:01`: the remote end of a VXLAN
-    /// tunnel.
-    Vxlan {
-        /// IP address of the remote end.
-        address: IpAddr,
-        /// Network identifier.
-        vni: Vni,
-        /// Inner hardware address; `None` for the NDN multicast group.
-        inner: Option<[u8; 6]>,
-    },
+    /// `vxlan4://192.0.2.7?vni=42`: the remote end of a face over an encapsulation in UDP, which declares the scheme.
+    Tunnel(TunnelUri),
     /// `udp4+dev://eth0:56363`, `udp6+dev://eth0:56363`: local end of a UDP multicast face on one interface.
     UdpDevice {
         /// Address family.
@@ -246,8 +238,7 @@ impl FaceUri {
             FaceUri::FileDescriptor(_) => "fd",
             FaceUri::Ethernet(_) => "ether",
             FaceUri::Port(port) => port.scheme().name,
-            FaceUri::Vxlan { address: IpAddr::V4(_), .. } => "vxlan4",
-            FaceUri::Vxlan { address: IpAddr::V6(_), .. } => "vxlan6",
+            FaceUri::Tunnel(tunnel) => tunnel.scheme_name(),
             FaceUri::UdpDevice { family: IpFamily::V4, .. } => "udp4+dev",
             FaceUri::UdpDevice { family: IpFamily::V6, .. } => "udp6+dev",
             FaceUri::WebSocket { secure: false, .. } => "ws",
@@ -322,7 +313,7 @@ impl FaceUri {
     /// faces are on sockets.
     pub fn is_on_port(&self, local: Option<&FaceUri>) -> bool {
         let is_on_device = local.is_some_and(|local| local.options().is_some());
-        is_on_device || self.is_bare_port() || matches!(self, FaceUri::Ethernet(_) | FaceUri::Vxlan { .. })
+        is_on_device || self.is_bare_port() || matches!(self, FaceUri::Ethernet(_) | FaceUri::Tunnel(_))
     }
 
     /// Whether the address is a multicast group (IP or Ethernet).

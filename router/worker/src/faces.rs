@@ -418,7 +418,7 @@ mod tests {
         let output = |remote: FaceUri| Output::without_port(&face(remote, Some(0)), 0);
         assert!(output(FaceUri::Ethernet(NDN_GROUP)).is_none());
         assert!(output(namehop_port::drivers::parse_uri("memif:///a?id=1").expect("URI")).is_none());
-        assert!(output("vxlan4://192.0.2.7?vni=1".parse().expect("URI")).is_none());
+        assert!(output(namehop_port::drivers::parse_uri("vxlan4://192.0.2.7?vni=1").expect("URI")).is_none());
         assert!(matches!(output(FaceUri::Internal), Some(Output::Control)));
         assert!(matches!(output("unix:///a".parse().expect("URI")), Some(Output::Sockets)));
         // Packets of faces that another worker serves go to that worker.

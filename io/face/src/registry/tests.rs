@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use namehop_packet::{FaceInfo, FaceScope, LinkType};
 
 use super::*;
-use crate::uri::PortScheme;
+use crate::uri::{PortScheme, UriSchemes};
 
 fn params(text: &str) -> FaceParams {
     let remote = text.parse().expect("remote URI");
@@ -334,7 +334,7 @@ static PORT: PortScheme = PortScheme {
 fn permanent_udp_faces_to_other_hosts_keep_their_path_open() {
     let table = FaceTable::new();
     let face = |remote: &str, local: &str| {
-        let local = FaceUri::parse(local, &[&PORT]).expect("URI");
+        let local = FaceUri::parse(local, &UriSchemes { ports: &[&PORT], tunnels: &[] }).expect("URI");
         let mut params = FaceParams::new(remote.parse().expect("URI"), local);
         params.allowed_persistencies = &[FacePersistency::Persistent, FacePersistency::Permanent];
         table.insert(params).expect("face")

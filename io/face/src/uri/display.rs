@@ -1,7 +1,6 @@
 //! Printing of face URIs in their normal spelling.
 
 use std::fmt;
-use std::net::IpAddr;
 
 use super::{FaceUri, Host, HostPort};
 
@@ -33,8 +32,10 @@ impl fmt::Display for Hardware {
 
 impl fmt::Display for FaceUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let FaceUri::Port(port) = self {
-            return port.fmt(f);
+        match self {
+            FaceUri::Port(port) => return port.fmt(f),
+            FaceUri::Tunnel(tunnel) => return tunnel.fmt(f),
+            _ => {}
         }
         write!(f, "{}://", self.scheme())?;
         match self {
@@ -45,18 +46,8 @@ impl fmt::Display for FaceUri {
             FaceUri::Unix(path) => f.write_str(path),
             FaceUri::FileDescriptor(number) => write!(f, "{number}"),
             FaceUri::Ethernet(address) => write!(f, "[{}]", Hardware(*address)),
-            FaceUri::Vxlan { address, vni, inner } => {
-                match address {
-                    IpAddr::V4(address) => write!(f, "{address}?vni={vni}")?,
-                    IpAddr::V6(address) => write!(f, "[{address}]?vni={vni}")?,
-                }
-                match inner {
-                    Some(inner) => write!(f, "&inner={}", Hardware(*inner)),
-                    None => Ok(()),
-                }
-            }
             FaceUri::UdpDevice { device, port, .. } => write!(f, "{device}:{port}"),
-            FaceUri::Internal | FaceUri::Null | FaceUri::ContentStore | FaceUri::Port(_) => Ok(()),
+            FaceUri::Internal | FaceUri::Null | FaceUri::ContentStore | FaceUri::Port(_) | FaceUri::Tunnel(_) => Ok(()),
         }
     }
 }

@@ -3,12 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use super::{FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES, PortScheme, PortUri};
-use crate::address::{Vni, is_group};
+use super::{
+    FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES, PortScheme, PortUri, TunnelScheme, TunnelUri,
+};
+use crate::address::is_group;
 
-/// The schemes that no driver of ports declares.
+/// The schemes that neither drivers of ports nor encapsulations declare.
 const SCHEMES: &str = "udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, udp4+dev, udp6+dev, ws, wss, wsclient, \
-     internal, null, contentstore, vxlan4, vxlan6";
+     internal, null, contentstore";
 const EXPECTED_V4: &str = "an IPv4 address or host name and a port, as in udp4://192.0.2.1:6363";
 const EXPECTED_V6: &str = "an IPv6 address in brackets or a host name and a port, as in udp6://[2001:db8::1]:6363";
 const EXPECTED_INTERNET: &str = "a host name, an IPv4 address or an IPv6 address in brackets, and a port, as in \
@@ -17,8 +19,6 @@ const EXPECTED_NUMERIC: &str = "a numeric address and a port, as in wsclient://1
 const EXPECTED_UNIX: &str = "an absolute path, as in unix:///run/nfd/nfd.sock";
 const EXPECTED_FD: &str = "a file descriptor number, as in fd://17";
 const EXPECTED_ETHER: &str = "a hardware address in brackets, as in ether://[08:00:27:01:dd:01]";
-const EXPECTED_VXLAN: &str = "an address and a network from 0 to 16777215, as in vxlan4://192.0.2.7?vni=42 or \
-     vxlan6://[2001:db8::7]?vni=42, optionally followed by &inner=08:00:27:01:dd:01";
 const EXPECTED_UDP_DEV: &str =
     "a network interface name and a port, as in udp4+dev://eth0:56363 or udp6+dev://eth0:56363";
 const EXPECTED_NOTHING: &str = "nothing after ://";
@@ -211,28 +211,6 @@ impl<'a> UriParser<'a> {
         self.hardware_address(inside, EXPECTED_ETHER).map(FaceUri::Ethernet)
     }
 
-    fn vxlan(&self, family: IpFamily, text: &str) -> Result<FaceUri, FaceUriError> {
-        let Some((host, rest)) = text.split_once("?vni=") else {
-            return self.refuse("the network `?vni=` is missing", EXPECTED_VXLAN);
-        };
-        let inside = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-        let address = match family {
-            IpFamily::V4 => host.parse().map(IpAddr::V4).ok(),
-            IpFamily::V6 => inside.and_then(|inside| inside.parse().map(IpAddr::V6).ok()),
-        };
-        let Some(address) = address.filter(is_of_one_device) else {
-            return self.refuse(format!("`{host}` is not a unicast address of this family"), EXPECTED_VXLAN);
-        };
-        let (identifier, inner) = match rest.split_once("&inner=") {
-            None => (rest, None),
-            Some((identifier, inner)) => (identifier, Some(self.device_address(inner, EXPECTED_VXLAN)?)),
-        };
-        match Vni::new(self.number(identifier, "VNI", EXPECTED_VXLAN)?) {
-            Some(vni) => Ok(FaceUri::Vxlan { address, vni, inner }),
-            None => self.refuse(format!("`{identifier}` is not a VNI"), EXPECTED_VXLAN),
-        }
-    }
-
     fn udp_device(&self, family: IpFamily, text: &str) -> Result<FaceUri, FaceUriError> {
         let Some((device, port)) = text.split_once(':') else {
             return self.refuse("the port is missing", EXPECTED_UDP_DEV);
@@ -291,30 +269,46 @@ pub fn is_zone(text: &str) -> bool {
 }
 
 /// Returns the error for a text without one of these schemes.
-fn unknown_scheme(parser: &UriParser<'_>, problem: String, ports: &[&'static PortScheme]) -> FaceUriError {
-    let ports: String = ports.iter().map(|scheme| format!(", {}", scheme.name)).collect();
-    FaceUriError::new(parser.whole, problem, format!("one of {SCHEMES}{ports}, followed by ://"))
+fn unknown_scheme(parser: &UriParser<'_>, problem: String, schemes: &UriSchemes<'_>) -> FaceUriError {
+    let ports = schemes.ports.iter().map(|port| port.name);
+    let others: String =
+        ports.chain(schemes.tunnels.iter().flat_map(|tunnel| tunnel.names)).map(|name| format!(", {name}")).collect();
+    FaceUriError::new(parser.whole, problem, format!("one of {SCHEMES}{others}, followed by ://"))
+}
+
+/// The schemes that drivers of ports and encapsulations declare.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct UriSchemes<'a> {
+    /// Of ports.
+    pub ports: &'a [&'static PortScheme],
+    /// Of encapsulations in UDP.
+    pub tunnels: &'a [&'static TunnelScheme],
 }
 
 impl FaceUri {
-    /// Parses a URI. The schemes of ports are those in `ports`.
+    /// Parses a URI, which may have one of these schemes.
     ///
     /// # Errors
     /// What is wrong with the text, and which form is expected.
-    pub fn parse(text: &str, ports: &[&'static PortScheme]) -> Result<FaceUri, FaceUriError> {
+    pub fn parse(text: &str, schemes: &UriSchemes<'_>) -> Result<FaceUri, FaceUriError> {
         let parser = UriParser::new(text);
         if text.len() > MAX_FACE_URI_BYTES {
             return parser.refuse("it is too long", "at most 1024 bytes");
         }
         let Some((scheme, rest)) = text.split_once("://") else {
-            return Err(unknown_scheme(&parser, "it has no scheme".to_owned(), ports));
+            return Err(unknown_scheme(&parser, "it has no scheme".to_owned(), schemes));
         };
         let (v4, v6) = (Some(IpFamily::V4), Some(IpFamily::V6));
         let udp = |family| parser.internet(family, rest).map(|(family, at)| FaceUri::Udp { family, at });
         let tcp = |family| parser.internet(family, rest).map(|(family, at)| FaceUri::Tcp { family, at });
         let scheme = scheme.to_ascii_lowercase();
-        if let Some(port) = ports.iter().find(|port| port.name == scheme) {
+        if let Some(port) = schemes.ports.iter().find(|port| port.name == scheme) {
             return PortUri::parse(port, &parser, rest).map(FaceUri::Port);
+        }
+        for tunnel in schemes.tunnels {
+            if let Some(family) = tunnel.names.iter().position(|name| *name == scheme) {
+                return TunnelUri::parse(tunnel, family == 1, &parser, rest).map(FaceUri::Tunnel);
+            }
         }
         match scheme.as_str() {
             "udp" => udp(None),
@@ -334,22 +328,20 @@ impl FaceUri {
             "internal" => parser.empty(rest, FaceUri::Internal),
             "null" => parser.empty(rest, FaceUri::Null),
             "contentstore" => parser.empty(rest, FaceUri::ContentStore),
-            "vxlan4" => parser.vxlan(IpFamily::V4, rest),
-            "vxlan6" => parser.vxlan(IpFamily::V6, rest),
             _ => {
                 let problem = format!("`{}` is not a known scheme", scheme.escape_default());
-                Err(unknown_scheme(&parser, problem, ports))
+                Err(unknown_scheme(&parser, problem, schemes))
             }
         }
     }
 }
 
-/// Parses a URI of no port. Programs that open ports, or that take their URIs from users, parse with the schemes of all
-/// drivers.
+/// Parses a URI of no port. Programs that open ports, or that take URIs from users, parse with the schemes of all
+/// drivers and encapsulations.
 impl FromStr for FaceUri {
     type Err = FaceUriError;
 
     fn from_str(text: &str) -> Result<FaceUri, FaceUriError> {
-        FaceUri::parse(text, &[])
+        FaceUri::parse(text, &UriSchemes::default())
     }
 }

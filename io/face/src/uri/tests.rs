@@ -37,8 +37,16 @@ static FILE: PortScheme = PortScheme {
     can_be_bare: false,
 };
 
+static TUNNEL: TunnelScheme = TunnelScheme {
+    names: ["tunnel4", "tunnel6"],
+    network: "vni",
+    max_network: 0xFF_FFFF,
+    has_inner_address: true,
+    expected: "an address and a network, as in tunnel4://192.0.2.7?vni=42",
+};
+
 fn parse(text: &str) -> Result<FaceUri, FaceUriError> {
-    FaceUri::parse(text, &[&LINK, &PIPE, &FILE])
+    FaceUri::parse(text, &UriSchemes { ports: &[&LINK, &PIPE, &FILE], tunnels: &[&TUNNEL] })
 }
 
 fn uri(text: &str) -> FaceUri {
@@ -152,7 +160,10 @@ fn refusals_say_what_is_wrong_and_what_is_expected() {
 #[test]
 fn unknown_schemes_are_errors_that_list_the_known_ones() {
     let message = parse("sctp://192.0.2.1:6363").expect_err("unknown").to_string();
-    assert!(message.contains("one of udp4, ") && message.ends_with(", link, pipe, file, followed by ://"), "{message}");
+    assert!(
+        message.contains("one of udp4, ") && message.ends_with(", link, pipe, file, tunnel4, tunnel6, followed by ://"),
+        "{message}"
+    );
     let message = "link://eth0".parse::<FaceUri>().expect_err("a port").to_string();
     assert!(message.contains("`link` is not a known scheme") && !message.contains("pipe"), "{message}");
 }
@@ -284,7 +295,7 @@ fn face_uri() -> impl Strategy<Value = FaceUri> {
         any::<[u8; 6]>().prop_map(FaceUri::Ethernet),
         port_uri(),
         (one_address(), 0_u32..1 << 24, prop::option::of(one_hardware_address())).prop_map(|(address, vni, inner)| {
-            FaceUri::Vxlan { address, vni: Vni::new(vni).expect("24 bits"), inner }
+            FaceUri::Tunnel(TunnelUri { scheme: &TUNNEL, address, network: vni, inner })
         }),
         (device(), any::<bool>(), 1_u16..).prop_map(|(device, v6, port)| FaceUri::UdpDevice {
             family: if v6 { IpFamily::V6 } else { IpFamily::V4 },
@@ -310,7 +321,7 @@ proptest! {
 
     #[test]
     fn arbitrary_text_never_panics_and_what_parses_prints_stably(
-        text in "(udp|tcp|udp6|tcp4|ws|wss|unix|ether|link|udp4\\+dev|pipe|file|fd|null|vxlan4|vxlan6)?(://)?\
+        text in "(udp|tcp|udp6|tcp4|ws|wss|unix|ether|link|udp4\\+dev|pipe|file|fd|null|tunnel4|tunnel6)?(://)?\
                  [\\[\\]%a-f0-9:./?&=idnpvmort-]{0,40}"
     ) {
         if let Ok(uri) = parse(&text) {
@@ -367,24 +378,24 @@ fn the_local_end_of_a_udp_face_on_a_port_has_options_in_one_order() {
 }
 
 #[test]
-fn the_other_end_of_a_vxlan_has_an_address_and_a_network() {
-    for text in ["vxlan4://192.0.2.7?vni=0", "vxlan6://[2001:db8::7]?vni=16777215&inner=08:00:27:01:dd:01"] {
-        let uri: FaceUri = text.parse().expect(text);
+fn the_other_end_of_a_tunnel_has_an_address_and_a_network() {
+    for text in ["tunnel4://192.0.2.7?vni=0", "tunnel6://[2001:db8::7]?vni=16777215&inner=08:00:27:01:dd:01"] {
+        let uri = uri(text);
         assert!(uri.is_canonical() && uri.is_on_port(None) && uri.to_string() == text);
     }
     for refused in [
-        "vxlan4://192.0.2.7",
-        "vxlan4://192.0.2.7?vni=16777216",
-        "vxlan4://[::1]?vni=1",
-        "vxlan6://192.0.2.7?vni=1",
-        "vxlan6://2001:db8::7?vni=1",
-        "vxlan4://host?vni=1",
-        "vxlan4://192.0.2.7?vni=1&inner=01:00:5e:00:17:aa",
-        "vxlan4://192.0.2.7:4789?vni=1",
-        "vxlan4://224.0.0.1?vni=1",
+        "tunnel4://192.0.2.7",
+        "tunnel4://192.0.2.7?vni=16777216",
+        "tunnel4://[::1]?vni=1",
+        "tunnel6://192.0.2.7?vni=1",
+        "tunnel6://2001:db8::7?vni=1",
+        "tunnel4://host?vni=1",
+        "tunnel4://192.0.2.7?vni=1&inner=01:00:5e:00:17:aa",
+        "tunnel4://192.0.2.7:4789?vni=1",
+        "tunnel4://224.0.0.1?vni=1",
     ] {
-        let error = refused.parse::<FaceUri>().expect_err(refused);
-        assert!(error.to_string().contains("vxlan4://192.0.2.7?vni=42"), "{error}");
+        let error = parse(refused).expect_err(refused);
+        assert!(error.to_string().contains("tunnel4://192.0.2.7?vni=42"), "{error}");
     }
 }
 

@@ -20,8 +20,10 @@ pub mod xdp;
 
 use std::path::PathBuf;
 
-use namehop_face::uri::{PortScheme, PortUri};
+use namehop_face::uri::{PortScheme, PortUri, TunnelScheme, UriSchemes};
 use namehop_face::{FaceUri, FaceUriError};
+
+use crate::encapsulation::tunnel::TUNNELS;
 
 pub use device::{Device, OpenPort, Presence, Spread};
 use device::{boxed, local_address};
@@ -115,13 +117,14 @@ impl Driver {
     }
 }
 
-/// Parses a face URI, which may be that of a port.
+/// Parses a face URI, which may be that of a port or of a face over an encapsulation in UDP.
 ///
 /// # Errors
 /// What is wrong with the text, and which form is expected.
 pub fn parse_uri(text: &str) -> Result<FaceUri, FaceUriError> {
-    let schemes: Vec<&'static PortScheme> = DRIVERS.iter().map(|driver| &driver.scheme).collect();
-    FaceUri::parse(text, &schemes)
+    let ports: Vec<&'static PortScheme> = DRIVERS.iter().map(|driver| &driver.scheme).collect();
+    let tunnels: Vec<&'static TunnelScheme> = TUNNELS.iter().map(|tunnel| &tunnel.scheme).collect();
+    FaceUri::parse(text, &UriSchemes { ports: &ports, tunnels: &tunnels })
 }
 
 /// Lists the forms of the URIs of some drivers, for messages and help: "dev://INTERFACE, xdp://INTERFACE or …".

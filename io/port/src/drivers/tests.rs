@@ -65,6 +65,22 @@ fn accepted_texts_have_one_normal_spelling() {
 }
 
 #[test]
+fn the_other_end_of_a_vxlan_has_an_address_and_a_network() {
+    for text in ["vxlan4://192.0.2.7?vni=0", "vxlan6://[2001:db8::7]?vni=16777215&inner=08:00:27:01:dd:01"] {
+        let uri = parse_uri(text).expect(text);
+        assert!(uri.is_canonical() && uri.is_on_port(None) && uri.to_string() == text);
+    }
+    for (refused, reason) in [
+        ("vxlan4://192.0.2.7", "the network `?vni=` is missing"),
+        ("vxlan4://192.0.2.7?vni=16777216", "`16777216` is not a VNI"),
+        ("vxlan6://192.0.2.7?vni=1", "not a unicast address of this family"),
+    ] {
+        let message = parse_uri(refused).expect_err(refused).to_string();
+        assert!(message.contains(reason) && message.contains("vxlan4://192.0.2.7?vni=42"), "{message}");
+    }
+}
+
+#[test]
 fn refusals_say_what_is_wrong_and_what_is_expected() {
     for (text, reason) in REFUSED {
         let message = parse_uri(text).expect_err(text).to_string();

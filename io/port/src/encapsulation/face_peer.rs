@@ -2,22 +2,21 @@
 
 use std::net::IpAddr;
 
-use super::ethernet::NDN_GROUP;
 use super::ip::{IPV4_BYTES, IPV6_BYTES, to_v6};
+use super::tunnel::{TunnelKind, TunnelPeer};
 use super::udp::{Ends, Header, UDP_BYTES};
-use super::vxlan::{self, VXLAN_BYTES};
 use super::{Framing, Peer, entropy};
-use namehop_face::address::{MacAddress, VlanId, Vni};
+use namehop_face::address::{MacAddress, VlanId};
 use namehop_face::peers::{PeerAddress, mix};
 use namehop_face::registry::BASE_PACKET_BYTES;
-use namehop_face::uri::{DEFAULT_PORT, FaceUri, Host, HostPort, IpFamily, PortOptions, PortUri, is_zone};
+use namehop_face::uri::{DEFAULT_PORT, FaceUri, Host, HostPort, IpFamily, PortOptions, PortUri, TunnelUri, is_zone};
 
 /// The peer of a face on a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FacePeer {
     /// Directly over Ethernet, or at the end of a bare link.
     Link(Peer),
-    /// Over UDP or VXLAN.
+    /// Over UDP, or an encapsulation in UDP.
     Internet(InternetPeer),
 }
 
@@ -26,7 +25,7 @@ fn udp_header_bytes(remote: IpAddr) -> usize {
     UDP_BYTES + if remote.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES }
 }
 
-/// The two ends of a face over UDP or VXLAN.
+/// The two ends of a face over UDP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InternetPeer {
     /// The VLAN of the frames; `None` if untagged.
@@ -53,14 +52,8 @@ pub enum Tunnel {
         /// How source ports are chosen.
         source_port: SourcePort,
     },
-    /// In Ethernet frames in VXLAN.
-    Vxlan {
-        /// Network identifier.
-        vni: Vni,
-        /// Inner hardware address. `None`: frames are sent to the NDN multicast group, and accepted from any inner
-        /// sender.
-        inner: Option<MacAddress>,
-    },
+    /// In an encapsulation in UDP.
+    Inside(TunnelPeer),
 }
 
 /// Source ports of sent UDP packets, and the accepted ones of received packets.
@@ -72,7 +65,7 @@ pub enum SourcePort {
     Name,
 }
 
-/// Identifies a UDP or VXLAN face among the faces of one port in one VLAN, from the headers of a datagram.
+/// Identifies a face over UDP among the faces of one port in one VLAN, from the headers of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InternetKey {
     pub(crate) local: IpAddr,
@@ -85,8 +78,8 @@ pub(crate) struct InternetKey {
 pub(crate) enum Flow {
     /// Ports of both ends; `remote` is `None` if any port is accepted.
     Udp { local: u16, remote: Option<u16> },
-    /// Network and inner sender; `inner` is `None` if any sender is accepted.
-    Vxlan { vni: Vni, inner: Option<MacAddress> },
+    /// UDP port of the encapsulation, network and inner sender; `inner` is `None` if any sender is accepted.
+    Inside { port: u16, network: u32, inner: Option<MacAddress> },
 }
 
 impl From<Peer> for FacePeer {
@@ -103,7 +96,7 @@ impl From<InternetPeer> for FacePeer {
 
 impl FacePeer {
     /// Returns the peer of the face with these URIs; `None` if a face on a port cannot have them. The local URI of a
-    /// UDP or VXLAN face contains an address of the port.
+    /// face over UDP contains an address of the port.
     pub fn of(remote: &FaceUri, local: &FaceUri) -> Option<FacePeer> {
         if let Some(peer) = Peer::of(remote, local) {
             return Some(FacePeer::Link(peer));
@@ -120,11 +113,12 @@ impl FacePeer {
                 };
                 let local_port = port.unwrap_or(DEFAULT_PORT);
                 let source_port = if source_port_by_name { SourcePort::Name } else { SourcePort::Fixed };
-                let is_usable = local_port != vxlan::PORT && !remote.is_unspecified() && !remote.is_multicast();
+                let is_usable =
+                    TunnelKind::at(local_port).is_none() && !remote.is_unspecified() && !remote.is_multicast();
                 is_usable.then_some((remote, Tunnel::Udp { local_port, remote_port: *remote_port, source_port }))?
             }
-            FaceUri::Vxlan { address, vni, inner } if port.is_none() && !source_port_by_name => {
-                (*address, Tunnel::Vxlan { vni: *vni, inner: *inner })
+            FaceUri::Tunnel(uri) if port.is_none() && !source_port_by_name => {
+                (uri.address, Tunnel::Inside(TunnelPeer::of(uri)?))
             }
             _ => return None,
         };
@@ -186,7 +180,7 @@ impl InternetPeer {
     fn header_bytes(&self) -> usize {
         let inside_bytes = match self.tunnel {
             Tunnel::Udp { .. } => 0,
-            Tunnel::Vxlan { .. } => VXLAN_BYTES,
+            Tunnel::Inside(peer) => peer.kind.header_bytes,
         };
         udp_header_bytes(self.remote) + inside_bytes
     }
@@ -208,7 +202,9 @@ impl InternetPeer {
                 };
                 FaceUri::Udp { family: Some(family), at: HostPort { host, port: Some(remote_port) } }
             }
-            Tunnel::Vxlan { vni, inner } => FaceUri::Vxlan { address: self.remote, vni, inner },
+            Tunnel::Inside(TunnelPeer { kind, network, inner }) => {
+                FaceUri::Tunnel(TunnelUri { scheme: &kind.scheme, address: self.remote, network, inner })
+            }
         };
         (remote, port.with_options(options))
     }
@@ -220,7 +216,7 @@ impl InternetPeer {
                 let remote = (source_port == SourcePort::Fixed).then_some(remote_port);
                 Flow::Udp { local: local_port, remote }
             }
-            Tunnel::Vxlan { vni, inner } => Flow::Vxlan { vni, inner },
+            Tunnel::Inside(TunnelPeer { kind, network, inner }) => Flow::Inside { port: kind.port, network, inner },
         };
         InternetKey { local: self.local, remote: self.remote, flow }
     }
@@ -230,7 +226,7 @@ impl InternetPeer {
         self.vlan == other.vlan && self.key() == other.key()
     }
 
-    /// Whether the source ports of sent packets encode names. In VXLAN they always do.
+    /// Whether the source ports of sent packets encode names. In an encapsulation they always do.
     pub(crate) fn has_ports_by_name(&self) -> bool {
         !matches!(self.tunnel, Tunnel::Udp { source_port: SourcePort::Fixed, .. })
     }
@@ -240,14 +236,16 @@ impl InternetPeer {
         let (source_port, destination_port) = match self.tunnel {
             Tunnel::Udp { local_port, remote_port, source_port: SourcePort::Fixed } => (local_port, remote_port),
             Tunnel::Udp { remote_port, .. } => (entropy::FIRST_PORT, remote_port),
-            Tunnel::Vxlan { .. } => (entropy::FIRST_PORT, vxlan::PORT),
+            Tunnel::Inside(peer) => (entropy::FIRST_PORT, peer.kind.port),
         };
         let ends = Ends { source: self.local, destination: self.remote, source_port, destination_port };
-        let inside = match self.tunnel {
-            Tunnel::Udp { .. } => None,
-            Tunnel::Vxlan { vni, inner } => Some(vxlan::header(vni, &inner.unwrap_or(NDN_GROUP), local)),
-        };
-        Header::new(&ends, local, self.vlan, inside.as_ref())
+        match &self.tunnel {
+            Tunnel::Udp { .. } => Header::new(&ends, local, self.vlan, &[], None),
+            Tunnel::Inside(peer) => {
+                let (kind, header) = (peer.kind, (peer.kind.write)(peer, local));
+                Header::new(&ends, local, self.vlan, &header[..kind.header_bytes], kind.source_at)
+            }
+        }
     }
 }
 
@@ -256,7 +254,7 @@ impl InternetKey {
     pub(crate) fn of_any_sender(&self) -> InternetKey {
         let flow = match self.flow {
             Flow::Udp { local, .. } => Flow::Udp { local, remote: None },
-            Flow::Vxlan { vni, .. } => Flow::Vxlan { vni, inner: None },
+            Flow::Inside { port, network, .. } => Flow::Inside { port, network, inner: None },
         };
         InternetKey { flow, ..*self }
     }
@@ -265,10 +263,10 @@ impl InternetKey {
 impl PeerAddress for InternetKey {
     fn hash(&self, key: (u64, u64)) -> u64 {
         let [local, remote] = [self.local, self.remote].map(|address| to_v6(address).to_bits());
-        // Ports have 16 bits, networks 24.
+        // Ports have 16 bits, networks at most 32.
         let (flow, inner) = match self.flow {
             Flow::Udp { local, remote } => (u64::from(local) << 16 | u64::from(remote.unwrap_or(0)), None),
-            Flow::Vxlan { vni, inner } => (1 << 32 | u64::from(vni.get()), inner),
+            Flow::Inside { port, network, inner } => (u64::from(port) << 32 | u64::from(network), inner),
         };
         let inner = inner.map_or(0, |[a, b, c, d, e, f]| u64::from_be_bytes([0, 1, a, b, c, d, e, f]));
         [local, remote]

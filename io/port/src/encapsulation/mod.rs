@@ -10,18 +10,19 @@
 //! | `vlan` | the same with a VLAN tag |
 //! | `bare` | none: the frame is the packet |
 //! | `udp` | Ethernet, IPv4 or IPv6 (`ip`), and UDP |
-//! | `vxlan` | the same with a VXLAN header and its inner Ethernet header |
+//! | `tunnel/vxlan` | the same with a VXLAN header and its inner Ethernet header |
 //!
 //! The headers of the last datagram of a burst are remembered (`last_datagram`), because most datagrams of a burst come
 //! from one sender.
 //!
 //! The messages that ports send on their own behalf are in `arp`, `neighbour_discovery` and `icmp`;
-//! [`port`](crate::faces) decides when to send them. [`InternetPeer`]s identify the faces over UDP and VXLAN; their
+//! [`faces`](crate::faces) decides when to send them. [`InternetPeer`]s identify the faces over UDP; their
 //! addresses are longer than Ethernet addresses. Both kinds of peers are [`FacePeer`]s.
 //!
-//! To add an encapsulation, add a file, a variant of [`Peer`] and a variant of [`Header`]. The peer identifies the
-//! faces; the header is a template of the bytes in front of a frame. Fields that differ from frame to frame, such as
-//! lengths, are filled in by [`Header::put_on`] and excluded from the comparison in [`Header::is_on`].
+//! To add an encapsulation in UDP, add a file in [`tunnel`] and its lines there. To add one on top of Ethernet, add a
+//! file, a variant of [`Peer`] and a variant of [`Header`]. The peer identifies the faces; the header is a template of
+//! the bytes in front of a frame. Fields that differ from frame to frame, such as lengths, are filled in by
+//! [`Header::put_on`] and excluded from the comparison in [`Header::is_on`].
 
 #![forbid(unsafe_code)]
 
@@ -33,12 +34,13 @@ mod face_peer;
 pub(crate) mod icmp;
 pub(crate) mod ip;
 mod last_datagram;
+mod masks;
 pub(crate) mod neighbour_discovery;
 #[cfg(test)]
 mod tests;
+pub mod tunnel;
 pub(crate) mod udp;
 pub(crate) mod vlan;
-pub(crate) mod vxlan;
 
 use namehop_packet::{BufferPool, PacketBuffer};
 use namehop_wire::tlv::frame_length;
@@ -54,7 +56,6 @@ pub(crate) use face_peer::{Flow, InternetKey};
 pub(crate) use last_datagram::LastDatagram;
 pub use neighbour_discovery::solicitation_group;
 pub use vlan::VLAN_HEADER_BYTES;
-pub use vxlan::PORT as VXLAN_PORT;
 
 /// Frame format of a link. A [`Header`] is the format of the frames of one face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,11 +9,12 @@ use super::arp::{self, Arp};
 use super::ethernet::HEADER_BYTES as ETHERNET_BYTES;
 use super::ip::{Datagram, PROTOCOL_UDP};
 use super::neighbour_discovery::{self, Message};
+use super::tunnel::TunnelPeer;
+use super::tunnel::vxlan::KIND as VXLAN;
 use super::udp::{self, Ends, Header};
 use super::vlan::Carried;
 
 use super::*;
-use namehop_face::address::Vni;
 
 const HERE: MacAddress = [2, 0, 0, 0, 0, 1];
 const THERE: MacAddress = [2, 0, 0, 0, 0, 2];
@@ -29,7 +30,7 @@ fn ends(source: &str, destination: &str) -> Ends {
 fn with_header(ends: &Ends, source_port: Option<u16>, packet: &[u8]) -> PacketBuffer {
     let pool = BufferPool::new(4, 4);
     let mut frame = pool.copy_of(packet).expect("buffer");
-    let mut header = Header::new(ends, &HERE, None, None);
+    let mut header = Header::new(ends, &HERE, None, &[], None);
     header.set_next_hop(&THERE);
     assert!(header.put_on(source_port, &mut frame, &pool));
     frame
@@ -72,7 +73,7 @@ fn in_a_vlan_the_tag_stands_in_front_of_the_type() {
     {
         let pool = BufferPool::new(4, 4);
         let mut frame = pool.copy_of(&INTEREST).expect("buffer");
-        let mut header = Header::new(&ends, &HERE, Some(vlan), None);
+        let mut header = Header::new(&ends, &HERE, Some(vlan), &[], None);
         header.set_next_hop(&THERE);
         assert!(header.put_on(None, &mut frame, &pool));
         let plain = with_header(&ends, None, &INTEREST);
@@ -89,7 +90,7 @@ fn in_a_vlan_the_tag_stands_in_front_of_the_type() {
 fn vxlan_goes_out_without_checksum_over_ipv4_and_with_one_over_ipv6() {
     for (remote, local, header_bytes) in [("192.0.2.2", "192.0.2.1", 64), ("2001:db8::2", "2001:db8::1", 84)] {
         let parse = |text: &str| text.parse::<IpAddr>().expect("address");
-        let tunnel = Tunnel::Vxlan { vni: Vni::new(0x01_02_03).expect("VNI"), inner: Some(THERE) };
+        let tunnel = Tunnel::Inside(TunnelPeer { kind: &VXLAN, network: 0x01_02_03, inner: Some(THERE) });
         let peer = InternetPeer { vlan: None, local: parse(local), remote: parse(remote), tunnel, next_hop: None };
         let pool = BufferPool::new(4, 4);
         let mut frame = pool.copy_of(&INTEREST).expect("buffer");
@@ -297,7 +298,7 @@ fn a_frame_without_headroom_gets_its_header_in_another_buffer() {
     while frame.prepend(1).is_some() {}
     let length = frame.bytes().len();
     frame.bytes_mut().fill(7);
-    let header = Header::new(&ends("192.0.2.1", "192.0.2.2"), &HERE, None, None);
+    let header = Header::new(&ends("192.0.2.1", "192.0.2.2"), &HERE, None, &[], None);
     assert!(header.put_on(None, &mut frame, &pool));
     let packet = Datagram::read_v4(frame.bytes(), ETHERNET_BYTES).expect("a complete packet");
     assert_eq!(udp::read(frame.bytes(), &packet).expect("a complete packet").payload.len(), length);
@@ -329,7 +330,7 @@ proptest! {
             prop_assert!(packet.payload.end <= bytes.len());
             if let Ok(datagram) = udp::read(&bytes, &packet) {
                 prop_assert!(datagram.payload.end <= packet.payload.end);
-                let _ = vxlan::read(&bytes[datagram.payload], &HERE);
+                let _ = (VXLAN.read)(&bytes[datagram.payload], &HERE);
             }
             let _ = Message::read(&bytes, &packet);
         }

@@ -16,15 +16,17 @@ use super::ip::{
     Datagram, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IPV4_BYTES, IPV6_BYTES, PROTOCOL_UDP, pseudo_header, to_v6, v4_header,
     v6_header,
 };
+use super::masks::MAX_TUNNEL_BYTES;
+use super::tunnel::TunnelKind;
 use super::vlan::{self, MIN_VLAN_FRAME_BYTES, VLAN_HEADER_BYTES};
-use super::{pad, prepend, vxlan};
+use super::{pad, prepend};
 use namehop_face::address::{MacAddress, VlanId};
 use namehop_face::counters::LinkDrop;
 
 /// Length of a UDP header.
 pub(crate) const UDP_BYTES: usize = 8;
-/// Length of the longest header: Ethernet with a tag, IPv6, UDP and VXLAN with its inner Ethernet header.
-const MAX_HEADER_BYTES: usize = VLAN_HEADER_BYTES + IPV6_BYTES + UDP_BYTES + vxlan::VXLAN_BYTES;
+/// Length of the longest header: Ethernet with a tag, IPv6, UDP and an encapsulation.
+const MAX_HEADER_BYTES: usize = VLAN_HEADER_BYTES + IPV6_BYTES + UDP_BYTES + MAX_TUNNEL_BYTES;
 /// Offsets in the IP header.
 const V4_LENGTH: usize = 2;
 const V4_CHECKSUM: usize = 10;
@@ -33,7 +35,7 @@ const V6_LENGTH: usize = 4;
 const LENGTH: usize = 4;
 const CHECKSUM: usize = 6;
 
-/// The headers of the packets of one face, from Ethernet to UDP, or to the inner Ethernet header of VXLAN. Lengths and
+/// The headers of the packets of one face, from Ethernet to UDP, or to the end of an encapsulation in it. Lengths and
 /// checksums, and a source port that encodes the name, are filled in for each packet.
 #[derive(Debug, Clone)]
 pub(crate) struct Header {
@@ -43,6 +45,8 @@ pub(crate) struct Header {
     /// Offsets of the IP and UDP headers.
     ip_at: u8,
     udp_at: u8,
+    /// Offset of the sender's hardware address inside the encapsulation.
+    source_at: Option<u8>,
     is_v4: bool,
     /// Sum of the IPv4 header without its length and checksum.
     ip_sum: Checksum,
@@ -61,12 +65,14 @@ pub(crate) struct Ends {
 
 impl Header {
     /// Creates the header between two ends with addresses of the same family, from this hardware address, in a VLAN or
-    /// untagged. `inside` follows the UDP header: the headers of a VXLAN, or nothing.
+    /// untagged. `inside` follows the UDP header: the header of an encapsulation, with the hardware address of this end
+    /// at `source_at`, or nothing.
     pub(crate) fn new(
         ends: &Ends,
         local: &MacAddress,
         vlan: Option<VlanId>,
-        inside: Option<&[u8; vxlan::VXLAN_BYTES]>,
+        inside: &[u8],
+        source_at: Option<usize>,
     ) -> Header {
         let mut bytes = Vec::with_capacity(MAX_HEADER_BYTES);
         bytes.extend_from_slice(&[0; 6]);
@@ -92,8 +98,8 @@ impl Header {
         bytes.extend_from_slice(&ends.source_port.to_be_bytes());
         bytes.extend_from_slice(&ends.destination_port.to_be_bytes());
         bytes.extend_from_slice(&[0; 4]);
-        bytes.extend_from_slice(inside.map_or(&[], |inside| inside));
-        let has_checksum = !is_v4 || inside.is_none();
+        bytes.extend_from_slice(inside);
+        let has_checksum = !is_v4 || inside.is_empty();
         let mut template = [0; MAX_HEADER_BYTES];
         template[..bytes.len()].copy_from_slice(&bytes);
         Header {
@@ -101,6 +107,7 @@ impl Header {
             header_bytes: bytes.len() as u8,
             ip_at: vlan::header_bytes(vlan) as u8,
             udp_at: udp_at as u8,
+            source_at: source_at.map(|at| (udp_at + UDP_BYTES + at) as u8),
             is_v4,
             ip_sum,
             udp_sum: has_checksum.then(|| pseudo_header(ends.source, ends.destination, PROTOCOL_UDP)),
@@ -112,12 +119,12 @@ impl Header {
         self.bytes[..6].copy_from_slice(address);
     }
 
-    /// Sets the source hardware address, also inside a VXLAN.
+    /// Sets the source hardware address, also inside an encapsulation.
     pub(crate) fn set_local(&mut self, address: &MacAddress) {
         self.bytes[6..12].copy_from_slice(address);
-        let inner_at = usize::from(self.udp_at) + UDP_BYTES + vxlan::INNER_SOURCE;
-        if usize::from(self.header_bytes) > inner_at {
-            self.bytes[inner_at..inner_at + 6].copy_from_slice(address);
+        if let Some(at) = self.source_at {
+            let at = usize::from(at);
+            self.bytes[at..at + 6].copy_from_slice(address);
         }
     }
 
@@ -175,7 +182,7 @@ pub(crate) fn read(frame: &[u8], packet: &Datagram) -> Result<Received, LinkDrop
     }
     let destination_port = u16::from_be_bytes([c, d]);
     let is_whole = match checksum {
-        [0, 0] => packet.source.is_ipv4() || destination_port == vxlan::PORT,
+        [0, 0] => packet.source.is_ipv4() || TunnelKind::at(destination_port).is_some(),
         _ => {
             // At most the total length of IP, which has 16 bits.
             let sum = pseudo_header(packet.source, packet.destination, PROTOCOL_UDP).number(length as u16);

@@ -53,7 +53,7 @@ pub(super) struct Internet {
     /// Whether this worker resolves next hops. If not, another worker does it and stores the addresses in the faces.
     finds_next_hops: bool,
     faces: PeerTable<FaceId, InternetKey>,
-    /// Number of faces that accept any source port, or any inner sender of a VXLAN.
+    /// Number of faces that accept any source port, or any inner sender of an encapsulation.
     of_any_sender: usize,
     /// Number of faces that accept one sender only, by the key that they have in common with a face for any sender.
     of_one_sender: PeerTable<usize, InternetKey>,

@@ -83,7 +83,7 @@ impl PortNetwork {
         };
         let network = local.network();
         let to = match remote {
-            FaceUri::Vxlan { address, .. } => *address,
+            FaceUri::Tunnel(tunnel) => tunnel.address,
             other => match other.host_port().map(|at| &at.host) {
                 Some(Host::V4(address)) => IpAddr::V4(*address),
                 Some(Host::V6 { address, .. }) => IpAddr::V6(*address),

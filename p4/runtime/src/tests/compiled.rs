@@ -86,7 +86,8 @@ fn random_chains_of_lookups_do_what_the_interpreter_does() {
 }
 
 /// Some random programs. Their C code is long and is not optimised: the programs of the rules and the chains are, which
-/// contain all that a random program is made of. `NAMEHOP_P4_PROGRAMS` sets their number, `NAMEHOP_P4_FIRST` the first seed.
+/// contain all that a random program is made of. `NAMEHOP_P4_PROGRAMS` sets their number, `NAMEHOP_P4_FIRST` the first
+/// seed.
 #[test]
 #[ignore = "slow"]
 fn random_programs_do_what_the_interpreter_does() {

@@ -297,7 +297,7 @@ impl Config {
     pub(crate) fn complete_local_uri(&self, face: &StaticFace) -> Option<FaceUri> {
         let local = face.local.as_ref()?.0.clone();
         match face.uri.0 {
-            FaceUri::Udp { .. } | FaceUri::Vxlan { .. } => {
+            FaceUri::Udp { .. } | FaceUri::Tunnel(_) => {
                 Some(self.network_at(&local).complete(&face.uri.0, &local).unwrap_or(local))
             }
             _ => Some(local),
@@ -315,7 +315,7 @@ impl Config {
     /// interface.
     fn next_hop_fault(&self) -> Option<Fault> {
         self.route.iter().enumerate().find_map(|(index, route)| {
-            let UriText(next_hop @ (FaceUri::Ethernet(_) | FaceUri::Vxlan { .. })) = &route.nexthop else {
+            let UriText(next_hop @ (FaceUri::Ethernet(_) | FaceUri::Tunnel(_))) = &route.nexthop else {
                 return None;
             };
             let unknown = self.local_uri_of(next_hop).is_none();
@@ -330,11 +330,11 @@ impl Config {
     fn local_fault(&self, index: usize, face: &StaticFace) -> Option<Fault> {
         let uri = &face.uri.0;
         match (uri, &face.local) {
-            (FaceUri::Ethernet(_) | FaceUri::Vxlan { .. }, None) => {
+            (FaceUri::Ethernet(_) | FaceUri::Tunnel(_), None) => {
                 let message = format!("{uri} needs `local`, for example local = \"dev://eth1\"");
                 Some(Fault::new(format!("face[{index}].uri"), message))
             }
-            (FaceUri::Udp { .. } | FaceUri::Vxlan { .. }, Some(local)) => {
+            (FaceUri::Udp { .. } | FaceUri::Tunnel(_), Some(local)) => {
                 let message = self.network_at(&local.0).complete(uri, &local.0).err()?;
                 Some(Fault::new(format!("face[{index}].local"), message))
             }

@@ -176,8 +176,8 @@ fn peers_that_no_face_can_be_made_to_are_refused() {
     for (uri, reason) in [
         ("udp://192.0.2.1:6363", "not canonical"),
         ("udp4://192.0.2.1", "the port"),
-        ("dev://eth1", "udp4, udp6, tcp4, tcp6, ws, ether, memif, vxlan4 and vxlan6"),
-        ("unix:///tmp/x", "udp4, udp6, tcp4, tcp6, ws, ether, memif, vxlan4 and vxlan6"),
+        ("dev://eth1", "udp4, udp6, tcp4, tcp6, ws, ether, memif, vxlan4, vxlan6"),
+        ("unix:///tmp/x", "udp4, udp6, tcp4, tcp6, ws, ether, memif, vxlan4, vxlan6"),
         ("wss://example.net:443", "use ws"),
         ("udp4://224.0.23.170:56363", "[faces.multicast]"),
         ("udp6://[ff02::1234]:56363", "[faces.multicast]"),

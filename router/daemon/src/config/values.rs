@@ -15,6 +15,7 @@ use namehop_engine::strategy::{StrategyError, StrategyInstance, registry};
 use namehop_face::FacePersistency;
 use namehop_face::uri::{FaceUri, Host, is_interface_name};
 use namehop_port::drivers::{self, parse_uri};
+use namehop_port::encapsulation::tunnel::TUNNELS;
 use namehop_port::faces::PortAddress;
 use namehop_wire::Name;
 
@@ -267,9 +268,12 @@ fn parse_peer(text: &str) -> Result<FaceUri, String> {
         uri if uri.is_on_port(None) => return Ok(uri.clone()),
         _ => {
             let bare = drivers::DRIVERS.iter().filter(|driver| driver.scheme.can_be_bare);
-            let bare: String = bare.map(|driver| format!("{}, ", driver.scheme.name)).collect();
+            let schemes =
+                bare.map(|driver| driver.scheme.name).chain(TUNNELS.iter().flat_map(|tunnel| tunnel.scheme.names));
+            let schemes: Vec<&str> = schemes.collect();
             return refuse(&format!(
-                "is not a peer: the schemes of peers are udp4, udp6, tcp4, tcp6, ws, ether, {bare}vxlan4 and vxlan6"
+                "is not a peer: the schemes of peers are udp4, udp6, tcp4, tcp6, ws, ether, {}",
+                schemes.join(", ")
             ));
         }
     }

@@ -4,7 +4,7 @@
 use namehop_face::address::VlanId;
 use namehop_face::registry::Face;
 use namehop_port::drivers::Device;
-use namehop_port::encapsulation::{FacePeer, InternetPeer, Peer, SourcePort, Tunnel, VXLAN_PORT};
+use namehop_port::encapsulation::{FacePeer, InternetPeer, Peer, SourcePort, Tunnel};
 use namehop_port::steering::{Flow, Origin};
 use tracing::{debug, info};
 
@@ -21,7 +21,7 @@ fn flow_of(peer: &FacePeer) -> Option<Flow> {
                     (Some(remote_port), local_port)
                 }
                 Tunnel::Udp { local_port, .. } => (None, local_port),
-                Tunnel::Vxlan { .. } => (None, VXLAN_PORT),
+                Tunnel::Inside(peer) => (None, peer.kind.port),
             };
             Origin::Udp { source: *remote, destination: *local, source_port, destination_port }
         }

@@ -13,6 +13,7 @@ use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_packet::FaceId;
 use namehop_port::drivers::{self, Driver, Opener, RingSizes, Wishes};
+use namehop_port::encapsulation::tunnel::TUNNELS;
 use namehop_port::encapsulation::{FacePeer, Framing, NDN_GROUP};
 use namehop_port::faces::{PortId, PortNetwork, face_params};
 use namehop_port::{Devices, Eal, mempool_bytes, use_mempools};
@@ -261,17 +262,17 @@ impl Ports {
         update: &FaceUpdate,
     ) -> Result<Arc<Face>, CreateError> {
         let mut local = local_uri.unwrap_or_else(|| uri.clone());
-        if matches!(uri, FaceUri::Udp { .. } | FaceUri::Vxlan { .. }) {
+        if matches!(uri, FaceUri::Udp { .. } | FaceUri::Tunnel(_)) {
             local = self.network_at(&local).complete(uri, &local).map_err(CreateError::NotAcceptable)?;
         }
         let Some(peer) = FacePeer::of(uri, &local) else {
             let text = match uri {
                 FaceUri::Ethernet(_) => format!("an Ethernet face needs a local URI: {}", drivers::forms(|_| true)),
-                FaceUri::Udp { .. } | FaceUri::Vxlan { .. } => {
+                FaceUri::Udp { .. } | FaceUri::Tunnel(_) => format!(
                     "the addresses of this face are of different families, its remote address is not unicast, or its \
-                     local URI has an option that these faces do not have (port 4789 is reserved for VXLAN)"
-                        .to_owned()
-                }
+                     local URI has an option that these faces do not have (reserved ports: {})",
+                    reserved_ports()
+                ),
                 _ => format!("the local URI of a {} face must equal its remote URI", uri.scheme()),
             };
             return Err(CreateError::NotAcceptable(text));
@@ -390,6 +391,12 @@ impl Ports {
         }
         self.used = used;
     }
+}
+
+/// Lists the UDP ports of encapsulations, for messages.
+fn reserved_ports() -> String {
+    let ports = TUNNELS.iter().map(|tunnel| format!("{} for {}", tunnel.port, tunnel.scheme.names.join(" and ")));
+    ports.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns whether two ports would receive the frames of one interface in different ways.

@@ -144,14 +144,15 @@ fn check_creation(uri: &FaceUri, local_uri: Option<&FaceUri>, update: &FaceUpdat
         return Err(not_acceptable("multicast faces are created by the configuration, not by commands"));
     }
     match (uri, local_uri) {
-        (FaceUri::Udp { .. } | FaceUri::Vxlan { .. }, Some(local)) if local.options().is_some() => Ok(()),
+        (FaceUri::Udp { .. } | FaceUri::Tunnel(_), Some(local)) if local.options().is_some() => Ok(()),
         (FaceUri::Udp { .. }, Some(_)) => Err(not_acceptable(format!(
             "UDP faces take no LocalUri, or that of a port with its own addresses: {}",
             drivers::forms(has_options)
         ))),
         (FaceUri::Tcp { .. }, Some(_)) => Err(not_acceptable("TCP faces take no LocalUri")),
-        (FaceUri::Vxlan { .. }, _) => {
-            Err(not_acceptable(format!("VXLAN faces need a LocalUri of the form {}", drivers::forms(has_options))))
+        (FaceUri::Tunnel(_), _) => {
+            let scheme = uri.scheme();
+            Err(not_acceptable(format!("{scheme} faces need a LocalUri of the form {}", drivers::forms(has_options))))
         }
         (FaceUri::Ethernet(_), Some(FaceUri::Port(_))) => Ok(()),
         (FaceUri::Ethernet(_), _) => {

@@ -12,8 +12,8 @@ use crate::encapsulation::ip::{
     Datagram, ETHERTYPE_IPV4, ETHERTYPE_IPV6, PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_UDP,
 };
 use crate::encapsulation::neighbour_discovery::{self, ADVERTISEMENT, Message, SOLICITATION, solicited_node};
+use crate::encapsulation::tunnel::{Inside, TunnelKind};
 use crate::encapsulation::vlan::{self, Carried};
-use crate::encapsulation::vxlan::{self, VXLAN_BYTES};
 use crate::encapsulation::{Flow, InternetKey, icmp, udp};
 use crate::faces::neighbour::{Heard, Neighbour};
 use crate::faces::single::Arrival;
@@ -93,10 +93,10 @@ impl Internet {
     fn receive_udp(&self, bytes: &[u8], packet: &Datagram) -> Result<InternetArrival, LinkDrop> {
         let datagram = udp::read(bytes, packet)?;
         let mut inside = datagram.payload;
-        let flow = if datagram.destination_port == vxlan::PORT {
-            let received = vxlan::read(&bytes[inside.clone()], &self.local)?;
-            inside.start += VXLAN_BYTES;
-            Flow::Vxlan { vni: received.vni, inner: Some(received.source) }
+        let flow = if let Some(kind) = TunnelKind::at(datagram.destination_port) {
+            let Inside { network, source } = (kind.read)(&bytes[inside.clone()], &self.local)?;
+            inside.start += kind.header_bytes;
+            Flow::Inside { port: kind.port, network, inner: source }
         } else {
             Flow::Udp { local: datagram.destination_port, remote: Some(datagram.source_port) }
         };

@@ -139,7 +139,7 @@ fn datagram(source_port: u16, payload: &[u8]) -> Vec<u8> {
     let ends = Ends { source: OTHER.into(), destination: OWN.into(), source_port, destination_port: 6363 };
     let pool = BufferPool::new(1, 1);
     let mut frame = pool.copy_of(payload).expect("buffer");
-    assert!(UdpHeader::new(&ends, &PEER, None, None).put_on(None, &mut frame, &pool));
+    assert!(UdpHeader::new(&ends, &PEER, None, &[], None).put_on(None, &mut frame, &pool));
     let mut frame = frame.bytes().to_vec();
     frame[..6].copy_from_slice(&HERE);
     frame

@@ -64,7 +64,7 @@ fn udp_peer(remote: IpAddr) -> FacePeer {
 pub(super) fn datagram(source: impl Into<IpAddr>, source_port: u16, destination_port: u16, payload: &[u8]) -> Vec<u8> {
     let source = source.into();
     let destination = if source.is_ipv4() { IpAddr::V4(OWN) } else { IpAddr::V6(OWN_V6) };
-    let header = UdpHeader::new(&Ends { source, destination, source_port, destination_port }, &PEER, None, None);
+    let header = UdpHeader::new(&Ends { source, destination, source_port, destination_port }, &PEER, None, &[], None);
     let pool = BufferPool::new(1, 1);
     let mut frame = pool.copy_of(payload).expect("buffer");
     assert!(header.put_on(None, &mut frame, &pool));
