@@ -23,7 +23,7 @@ use namehop_client::nfd::{ControlParameters, ControlResponse, Element, names};
 use namehop_packet::FaceId;
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use namehop_face::FaceUri;
@@ -182,8 +182,12 @@ fn signed_command(prefix: Name, module: &str, verb: &str, parameters: &[u8], sig
     InterestBuilder::new(name).nonce(1).sign(signer, &options()).expect("signed")
 }
 
+/// Returns options with a later time than all before: of two commands in one millisecond, the second is a replay.
 fn options() -> InterestSignatureOptions {
-    InterestSignatureOptions { nonce: Some([1; 8]), time_ms: Some(unix_time_ms()), sequence: None }
+    static LAST_MS: Mutex<u64> = Mutex::new(0);
+    let mut last_ms = LAST_MS.lock().unwrap_or_else(PoisonError::into_inner);
+    *last_ms = unix_time_ms().max(*last_ms + 1);
+    InterestSignatureOptions { nonce: Some([1; 8]), time_ms: Some(*last_ms), sequence: None }
 }
 
 /// Runs a test on a `LocalSet` with a clock that advances only when all tasks wait.
