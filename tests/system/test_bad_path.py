@@ -56,6 +56,7 @@ def test_objects_arrive_whole_over_a_bad_link(routers, tmp_path, law):
     assert statistics["segments"] == 250
 
 
+@pytest.mark.alone
 def test_two_fetches_at_once_share_a_slow_link(routers, tmp_path):
     """Two concurrent fetches over a real path. The simulated tests of congestion control measure fairness in detail."""
     near, far = routers
