@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = {"core": [], "io": ["core"], "router": ["core", "io"], "p4": ["core", "io"], "lab": ["core", "io", "router", "p4"]}
 
 
-LONGEST = 120
+# As rustfmt breaks lines.
+LONGEST = tomllib.loads((ROOT / "rustfmt.toml").read_text())["max_width"]
 
 
 def long_lines():

@@ -33,8 +33,8 @@ WORKERS = int(os.environ.get("NAMEHOP_WORKERS", "1"))
 PATIENCE = 60.0
 
 
-# Files whose tests measure times or rates, or keep two CPUs busy. Parallel tests would disturb them, so `make system-test` runs these files
-# last and one by one. In other files, the mark `alone` is on single tests. A test that waits for events, or that measures the CPU time of
+# Files of tests that measure times or rates, or that keep two CPUs busy. Parallel tests would disturb them, so `make system-test` runs these
+# files last and one by one. In other files, the mark `alone` is on single tests. A test that waits for events, or that measures the CPU time of
 # a router, needs no idle host.
 ALONE = {
     "test_attack.py",

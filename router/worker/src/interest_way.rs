@@ -52,7 +52,7 @@ fn section_and_sources() -> (&'static str, Vec<PathBuf>) {
     (section, sources)
 }
 
-/// Returns the rows of the table whose first cell of the header is `first`, each with the given number of cells.
+/// Returns the rows of the table with `first` as the first cell of its header, each with the given number of cells.
 fn rows<const CELLS: usize>(section: &'static str, first: &str) -> Vec<[&'static str; CELLS]> {
     let lines = section.lines().skip_while(|line| !line.starts_with(&format!("| {first} |")));
     let rows = lines.take_while(|line| line.starts_with('|')).skip(2);
@@ -63,7 +63,7 @@ fn rows<const CELLS: usize>(section: &'static str, first: &str) -> Vec<[&'static
     .collect()
 }
 
-/// Returns the only source file whose path ends with `file`.
+/// Returns the only source file with a path that ends with `file`.
 fn source<'a>(sources: &'a [PathBuf], file: &str) -> &'a PathBuf {
     let matching: Vec<_> = sources.iter().filter(|source| source.ends_with(file)).collect();
     let [source] = matching[..] else { panic!("{file} must match one file, not {}", matching.len()) };
