@@ -20,6 +20,18 @@
 /// ```
 #[macro_export]
 macro_rules! counters {
+    (@difference $name:ident [$($field:ident)*]) => {
+        impl ::std::ops::Sub for $name {
+            type Output = Self;
+
+            /// Returns the counts since `earlier`.
+            fn sub(self, earlier: Self) -> Self {
+                $name { $($field: self.$field - earlier.$field),* }
+            }
+        }
+    };
+    // Other types may have no difference.
+    (@difference $name:ident [$($field:ident)*] and $($other:ident)*) => {};
     (
         $(#[$about:meta])*
         pub struct $name:ident {
@@ -56,5 +68,7 @@ macro_rules! counters {
                 $($(self.$other += other.$other;)*)?
             }
         }
+
+        $crate::counters!(@difference $name [$($field)*] $(and $($other)*)?);
     };
 }

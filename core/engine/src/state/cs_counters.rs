@@ -1,6 +1,6 @@
 //! Counters of the Content Store for each cache policy.
 
-use std::ops::{AddAssign, Sub};
+use std::ops::AddAssign;
 
 use namehop_store::PolicyKind;
 
@@ -12,21 +12,6 @@ namehop_packet::counters! {
         insertions = "insertion": "Data that was inserted under a name that was not cached";
         evictions = "eviction": "Data that was evicted";
         rejections = "rejection": "Data that the policy rejected";
-    }
-}
-
-impl Sub for CsCounters {
-    type Output = CsCounters;
-
-    /// Returns the counts since `earlier`.
-    fn sub(self, earlier: CsCounters) -> CsCounters {
-        CsCounters {
-            hits: self.hits - earlier.hits,
-            misses: self.misses - earlier.misses,
-            insertions: self.insertions - earlier.insertions,
-            evictions: self.evictions - earlier.evictions,
-            rejections: self.rejections - earlier.rejections,
-        }
     }
 }
 
