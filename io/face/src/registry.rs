@@ -27,7 +27,7 @@ pub use face::Face;
 pub use link_options::LinkOptions;
 pub use params::{
     BASE_PACKET_BYTES, DEFAULT_CONGESTION_THRESHOLD_BYTES, DEFAULT_MARKING_INTERVAL_NS, FaceFlags, FaceParams,
-    FacePersistency, FaceUpdate, MIN_MTU_BYTES, RejectedProperties,
+    FacePersistency, FaceUpdate, MIN_MTU_BYTES, RejectedProperties, udp_header_bytes,
 };
 pub(crate) use path_mtu::PathMtu;
 pub use pit_tokens::PitTokenMode;

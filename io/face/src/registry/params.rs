@@ -1,6 +1,7 @@
 //! Parameters of a new face, and the properties that can be changed (NFD management protocol, face management).
 
 use std::fmt;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use namehop_packet::{FaceScope, LinkType};
@@ -13,10 +14,19 @@ pub const MIN_MTU_BYTES: usize = 64;
 /// Size in bytes of an IP packet that every path carries. It is the least that an IPv6 link carries (RFC 8200 section
 /// 5), and hardly any path of IPv4 carries less.
 pub const BASE_PACKET_BYTES: usize = 1280;
+/// Lengths of the headers of IPv4 without options, IPv6 and UDP, in bytes.
+const IPV4_BYTES: usize = 20;
+const IPV6_BYTES: usize = 40;
+const UDP_BYTES: usize = 8;
 /// Time that a queue must stay above the threshold before packets are marked, in nanoseconds; the default (NFD).
 pub const DEFAULT_MARKING_INTERVAL_NS: u64 = 100_000_000;
 /// Queue length above which congestion begins, in bytes; the default (NFD).
 pub const DEFAULT_CONGESTION_THRESHOLD_BYTES: u64 = 65_536;
+
+/// Returns the length of the IP and UDP headers of packets to this address, in bytes.
+pub fn udp_header_bytes(remote: IpAddr) -> usize {
+    UDP_BYTES + if remote.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES }
+}
 
 /// What happens to a face when its link fails (NFD management protocol, FacePersistency).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

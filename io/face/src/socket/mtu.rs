@@ -18,12 +18,7 @@ use super::datagram_path::Path;
 use super::listen::internet_socket;
 use super::shared::ServiceState;
 use super::udp::{Channel, Peer};
-use crate::registry::BASE_PACKET_BYTES;
-
-/// Lengths of the headers of IPv4 without options, IPv6 and UDP, in bytes.
-const IPV4_BYTES: usize = 20;
-const IPV6_BYTES: usize = 40;
-const UDP_BYTES: usize = 8;
+use crate::registry::{BASE_PACKET_BYTES, udp_header_bytes};
 
 /// `IPV6_MTU` (ipv6(7)).
 #[derive(Debug, Clone, Copy)]
@@ -61,20 +56,15 @@ pub(super) fn refuse_fragments(socket: &Socket, is_v4: bool) {
     }
 }
 
-/// Returns the length of the IP and UDP headers of packets to this address, in bytes.
-fn header_bytes(remote: IpAddr) -> usize {
-    UDP_BYTES + if remote.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES }
-}
-
 /// Returns the largest NDN frame that every path to this address carries, in bytes; `None` for paths within this host,
 /// on which nothing is narrower than the route.
 pub(super) fn base_bytes(remote: IpAddr) -> Option<usize> {
-    (!remote.is_loopback()).then(|| BASE_PACKET_BYTES - header_bytes(remote))
+    (!remote.is_loopback()).then(|| BASE_PACKET_BYTES - udp_header_bytes(remote))
 }
 
 /// Returns the largest NDN frame on this path in bytes: as configured, or as the route allows.
 pub(super) fn of_path(shared: &ServiceState, path: &Path) -> usize {
-    let of_route = || of_route(path).ok().map(|bytes| bytes.saturating_sub(header_bytes(path.remote.ip())));
+    let of_route = || of_route(path).ok().map(|bytes| bytes.saturating_sub(udp_header_bytes(path.remote.ip())));
     // The face clamps larger values to the largest packet.
     shared.config.datagram_mtu_bytes.or_else(of_route).unwrap_or(usize::MAX)
 }

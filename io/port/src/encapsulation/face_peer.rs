@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 
-use super::ip::{IPV4_BYTES, IPV6_BYTES, to_v6};
+use super::ip::to_v6;
 use super::tunnel::{TunnelKind, TunnelPeer};
-use super::udp::{Ends, Header, UDP_BYTES};
+use super::udp::{Ends, Header};
 use super::{Framing, Peer, entropy};
 use namehop_face::address::{MacAddress, VlanId};
 use namehop_face::peers::{PeerAddress, mix};
-use namehop_face::registry::BASE_PACKET_BYTES;
+use namehop_face::registry::{BASE_PACKET_BYTES, udp_header_bytes};
 use namehop_face::uri::{DEFAULT_PORT, FaceUri, Host, HostPort, IpFamily, PortOptions, PortUri, TunnelUri, is_zone};
 
 /// The peer of a face on a port.
@@ -18,11 +18,6 @@ pub enum FacePeer {
     Link(Peer),
     /// Over UDP, or an encapsulation in UDP.
     Internet(InternetPeer),
-}
-
-/// Returns the length of the IP and UDP headers of packets to this address.
-fn udp_header_bytes(remote: IpAddr) -> usize {
-    UDP_BYTES + if remote.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES }
 }
 
 /// The two ends of a face over UDP.
