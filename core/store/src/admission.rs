@@ -214,7 +214,7 @@ impl<A: AdmissionPolicy, E: EvictionPolicy> CachePolicy for Guarded<A, E> {
     fn prefetch_victim(&self, id: u32, name_hash: u64) {
         self.eviction.prefetch(id);
         // Patient policies read it too rarely.
-        if A::COMPARES && A::PATIENCE == 1 {
+        if self.compares_each() {
             self.names.prefetch(id as usize);
             self.admission.prefetch(name_hash);
         }

@@ -198,8 +198,15 @@ impl<'a> Requests<'a> {
     pub(super) fn finish(mut self) -> Result<(), EngineBenchError> {
         self.answer_all()?;
         self.answer_who_waited()?;
-        let EngineCounters { in_interests, satisfied_interests, aggregated_interests, drops, .. } = *self.counters();
-        let EngineCounters { out_interests, cs_hits, .. } = *self.counters();
+        let EngineCounters {
+            in_interests,
+            out_interests,
+            satisfied_interests,
+            aggregated_interests,
+            cs_hits,
+            drops,
+            ..
+        } = *self.counters();
         let forwarded_again = (out_interests + cs_hits + aggregated_interests).saturating_sub(in_interests);
         let is_expected = |&(reason, count): &(DropReason, u64)| {
             count == 0 || reason == DropReason::UnsolicitedData && count <= forwarded_again
