@@ -133,8 +133,8 @@ fuzz: setup ## run every fuzz target for FUZZ_SECONDS (60) and add new inputs to
 openapi: setup ## generate docs/openapi.json, the description of the HTTP API, from the code
 	NAMEHOP_WRITE_OPENAPI=1 cargo test --locked --package namehop-manage --lib the_description_is_the_one_in_the_documentation
 
-settings: setup ## write router/daemon/src/config/default.toml and docs/settings.md from the declarations of the settings
-	NAMEHOP_WRITE_SETTINGS=1 cargo test --locked --package namehop-daemon --lib the_files_are_those_of_the_declarations
+settings: setup ## write router/config/src/default.toml and docs/settings.md from the declarations of the settings
+	NAMEHOP_WRITE_SETTINGS=1 cargo test --locked --package namehop-config --lib the_files_are_those_of_the_declarations
 
 ebpf-test: setup-test ## test loaded strategies with 100,000 random programs and 1,000,000 damaged object files, in every form of execution (SEED=1)
 	NAMEHOP_EBPF_SEED=$(or $(SEED),1) NAMEHOP_EBPF_PROGRAMS=100000 cargo test --locked --package namehop-ebpf --lib long_programs_do_the_same
@@ -161,7 +161,7 @@ install: $(if $(PROGRAM),$(INSTALLED_OTHERS),build) ## install the programs (PRO
 	$(if $(INSTALLED_SHIM),install -D -m 644 $(INSTALLED_SHIM) $(DESTDIR)$(PREFIX)/lib/namehop/$(SHIM))
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's|@PREFIX@|$(PREFIX)|' packaging/namehop.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
-	install -D -m 644 router/daemon/src/config/default.toml $(DESTDIR)$(PREFIX)/share/doc/namehop/namehop.toml
+	install -D -m 644 router/config/src/default.toml $(DESTDIR)$(PREFIX)/share/doc/namehop/namehop.toml
 	install -D -m 644 packaging/namehop-ports.conf $(DESTDIR)$(PREFIX)/share/doc/namehop/namehop-ports.conf
 	$(INSTALLED) manual $(DESTDIR)$(PREFIX)/share/man/man1
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,$(dir $(COMPLETIONS)))

@@ -149,18 +149,18 @@ def test_a_cache_policy(tree):
     assert len(touched(tree)) == promised("a cache policy")
     # All tests of policies take it from the list, and it is a value of the setting.
     cargo_test(tree, "namehop-store")
-    assert generated(tree) == {"router/daemon/src/config/default.toml", "docs/settings.md"}
-    assert '"oldest"' in (tree / "router/daemon/src/config/default.toml").read_text()
+    assert generated(tree) == {"router/config/src/default.toml", "docs/settings.md"}
+    assert '"oldest"' in (tree / "router/config/src/default.toml").read_text()
     cargo_test(tree, "namehop-daemon", "--lib", "config")
 
 
 def test_a_setting(tree):
     before = "        /// Whether the store admits Data.\n"
     setting = "        /// A number that nothing uses.\n        pub spare_number: u64 = 7, in 1..=9;\n"
-    replace(tree / "router/daemon/src/config/sections.rs", before, setting + before)
+    replace(tree / "router/config/src/sections.rs", before, setting + before)
     assert len(touched(tree)) == promised("a setting")
-    assert generated(tree) == {"router/daemon/src/config/default.toml", "docs/settings.md"}
-    assert "# A number that nothing uses. From 1 to 9.\nspare_number = 7\n" in (tree / "router/daemon/src/config/default.toml").read_text()
+    assert generated(tree) == {"router/config/src/default.toml", "docs/settings.md"}
+    assert "# A number that nothing uses. From 1 to 9.\nspare_number = 7\n" in (tree / "router/config/src/default.toml").read_text()
     cargo_test(tree, "namehop-daemon", "--lib", "config")
 
 

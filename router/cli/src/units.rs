@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use namehop_daemon::config::ByteSize;
+use namehop_config::ByteSize;
 
 /// Parses a duration: a number with one of the units `us`, `ms`, `s`, `m` (or `min`), `h`, `d`, or several of them, as
 /// in `1h30m`. `0` needs no unit.

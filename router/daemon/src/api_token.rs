@@ -9,15 +9,15 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use namehop_config::token_file::{TokenError, TokenFile, read, token_in};
+use namehop_config::{Auto, Config};
 use namehop_manage::http::ApiToken;
 use nix::unistd::geteuid;
 use ring::rand::{SecureRandom, SystemRandom};
 use tracing::{info, warn};
 
-use crate::config::{Auto, Config};
 use crate::paths;
 use crate::state::{open, sibling};
-use crate::token_file::{TokenError, TokenFile, read, token_in};
 
 /// Extension of the created file, appended to the path of the state file.
 const ENDING: &str = "api-token";

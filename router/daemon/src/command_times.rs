@@ -3,10 +3,10 @@
 
 use std::io;
 
+use namehop_config::Config;
 use namehop_manage::authentication::TimeRecord;
 use tracing::warn;
 
-use crate::config::Config;
 use crate::paths;
 use crate::state::{open_own, sibling};
 

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tracing::{error, info, warn};
 
+use namehop_config::UriText;
 use namehop_face::FaceUri;
 use namehop_face::registry::{FacePersistency, FaceUpdate};
 use namehop_face::socket::CreateError;
@@ -21,7 +22,6 @@ use namehop_manage::fib_file::{FaceWord, FibFile, FibFilePart, FileError};
 use namehop_manage::server::{ControlPlane, Management};
 use namehop_packet::FaceId;
 
-use crate::config::UriText;
 use crate::control::Control;
 use crate::restore::{RETRY_PAUSE, RETRY_PAUSE_MAX};
 use namehop_worker::fault_point;

@@ -2,7 +2,6 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`config`] | the configuration file |
 //! | [`run`](mod@run) | the router as a process |
 //! | [`memory_budget`] | settings that bound memory, fitted to the available memory |
 //! | `placement` | the number of workers and their CPUs |
@@ -18,9 +17,6 @@
 //! | [`power`] | power of the host, measured or estimated |
 //! | `port_policy` | the ports that commands may open |
 //! | `restore` | applies configured and saved settings |
-//! | `token_file` | files that hold the token of the HTTP API |
-//! | `file_access` | whether this user can read and create files |
-//! | `log_filter` | levels of log lines per module, as text |
 //! | `supervise` | signals, and ending the router when a part fails |
 //! | `fib_file` | FIB entries from a file |
 //! | [`state`] | the state that survives a restart |
@@ -28,14 +24,14 @@
 //! ```
 //! use std::path::Path;
 //!
-//! use namehop_daemon::config::Config;
+//! use namehop_config::Config;
+//! use namehop_daemon::memory_budget::Budget;
 //!
-//! let text = "[content_store]\ncapacity_packets = 1000\n";
-//! let config = Config::parse(text, Path::new("namehop.toml"))?;
-//! assert!(config.to_toml().contains("capacity_packets = 1000"));
-//! let error = Config::parse("[content_store]\ncapacity_packets = \"many\"\n", Path::new("namehop.toml")).unwrap_err();
-//! assert!(error.to_string().contains("namehop.toml"));
-//! # Ok::<(), namehop_daemon::config::ConfigError>(())
+//! let config = Config::parse("[memory]\nlimit = \"200 MiB\"\n", Path::new("namehop.toml"))?;
+//! let budget = Budget::fit(&config, 2, None);
+//! assert!(budget.needed_bytes <= 200 << 20);
+//! assert!(!budget.shrunk.is_empty());
+//! # Ok::<(), namehop_config::ConfigError>(())
 //! ```
 
 #![forbid(unsafe_code)]
@@ -44,14 +40,11 @@ mod api_token;
 mod balancing;
 mod capture;
 mod command_times;
-pub mod config;
 mod control;
 mod descriptors;
 mod faulty_strategies;
 mod fib_file;
-mod file_access;
 mod latency;
-mod log_filter;
 mod log_writer;
 mod logging;
 pub mod memory_budget;
@@ -68,8 +61,5 @@ mod saving;
 mod startup;
 pub mod state;
 mod supervise;
-mod token_file;
 
-pub use log_filter::parse_filter;
-pub use logging::LOG_VARIABLE;
 pub use run::{RunError, RunOptions, run};

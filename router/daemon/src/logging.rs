@@ -7,16 +7,13 @@ use std::io::{self, IsTerminal};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use namehop_config::log_filter::{LOG_VARIABLE, parse_filter};
+use namehop_config::{Log, LogFormat};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt};
 
-use crate::config::{Log, LogFormat};
-use crate::log_filter::parse_filter;
 use crate::log_writer::LogWriter;
-
-/// Environment variable that overrides the configured level.
-pub const LOG_VARIABLE: &str = "NAMEHOP_LOG";
 
 /// Longest time for which the end of the process waits for the last lines.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);

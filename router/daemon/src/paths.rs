@@ -6,10 +6,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use namehop_config::Auto;
+use namehop_config::file_access::{folder_of, is_full_or_read_only, state_obstacle};
 use nix::unistd::{AccessFlags, access, geteuid};
-
-use crate::config::Auto;
-use crate::file_access::{folder_of, is_full_or_read_only, state_obstacle};
 
 /// The socket path where NDN applications on Linux look for their forwarder.
 const SYSTEM_SOCKET: &str = "/run/nfd/nfd.sock";
@@ -122,7 +121,7 @@ fn folder_is_usable(file: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file_access::{obstacle, unreadable};
+    use namehop_config::file_access::{obstacle, unreadable};
 
     #[test]
     fn a_configured_path_is_taken_as_it_is_and_its_folder_made() {

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
+use namehop_config::{Auto, Config, Forwarding};
 use namehop_worker::{Idling, usable_processors};
-
-use crate::config::{Auto, Config, Forwarding};
 
 /// Most workers with `workers = "auto"`: the memory for tables is divided among them.
 const MAX_AUTO_WORKERS: usize = 8;

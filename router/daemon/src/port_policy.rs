@@ -11,11 +11,10 @@ use std::path::{Component, Path, PathBuf};
 
 use tracing::warn;
 
+use namehop_config::Config;
 use namehop_face::FaceUri;
 use namehop_manage::server::PortForbidden;
 use namehop_port::drivers::{Access, Driver};
-
-use crate::config::Config;
 
 /// Folder in which applications look for memif sockets (NDN-DPDK).
 const SYSTEM_FOLDER: &str = "/run/ndn";
@@ -117,7 +116,7 @@ mod tests {
     use super::*;
 
     fn policy(text: &str) -> PortPolicy {
-        PortPolicy::new(&toml::from_str(text).expect("a configuration"))
+        PortPolicy::new(&Config::parse(text, Path::new("test.toml")).expect("a configuration"))
     }
 
     fn memif(socket: &Path) -> FaceUri {

@@ -19,6 +19,7 @@ use std::thread::JoinHandle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
+use namehop_config::Config;
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FaceTable, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
@@ -27,7 +28,6 @@ use namehop_port::DpdkError;
 use namehop_port::drivers::OpenError;
 use namehop_port::faces::PortControls;
 
-use crate::config::Config;
 use crate::memory_budget::Bounds;
 use namehop_worker::WorkerHandles;
 use thread::{PortCommand, Ports};

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use namehop_client::nfd::Code;
 use namehop_client::nfd::numbers::{origin, route_flags};
+use namehop_config::Config;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
 use tracing::{debug, error, warn};
@@ -29,7 +30,6 @@ use namehop_port::drivers::parse_uri;
 use namehop_wire::Name;
 use namehop_wire::security::unix_time_ms;
 
-use crate::config::Config;
 use crate::control::Control;
 use host_names::NamedFace;
 

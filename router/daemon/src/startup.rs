@@ -8,6 +8,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tracing::{debug, info};
 
+use namehop_config::token_file::TokenError;
+use namehop_config::{Auto, Config, OriginText, Trust};
 use namehop_disk::DiskCache;
 use namehop_engine::dispatch::NameDispatch;
 use namehop_engine::engine::EngineError;
@@ -28,7 +30,6 @@ use namehop_packet::{BufferPool, FaceId, FaceScope};
 use namehop_port::faces::PortControls;
 use namehop_table::{HugePages, PageKind, Readiness, make_memory_ready_ahead, table_memory, table_memory_by_pages};
 
-use crate::config::{Auto, Config, OriginText, Trust};
 use crate::descriptors::{connections_for, raise_limit};
 use crate::memory_budget::Bounds;
 use crate::paths::{self, NoUsablePath};
@@ -36,7 +37,6 @@ use crate::placement::worker_count;
 use crate::ports::{PortContext, PortService};
 use crate::state::{Journal, SavedState, StateError};
 use crate::supervise::Supervisor;
-use crate::token_file::TokenError;
 use namehop_worker::{Worker, WorkerHandles, WorkerRings};
 
 use workers::{SharedParts, create_workers, inlet, rings, start_disk};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use namehop_client::client_conf::{Candidate, ClientConfError, Environment, Origin};
 use namehop_client::target::TransportUri;
-use namehop_daemon::config::Config;
+use namehop_config::Config;
 use namehop_engine::strategy::{StrategyError, StrategyInstance};
 use namehop_manage::route_file::{RouteLine, parse_route_file};
 use namehop_port::drivers::parse_uri;

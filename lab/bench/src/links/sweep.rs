@@ -339,7 +339,7 @@ fn write_fib(file: &Path, setting: &Setting, nexthop: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use namehop_daemon::config::Config;
+    use namehop_config::Config;
     use namehop_store::PolicyKind;
 
     use super::*;

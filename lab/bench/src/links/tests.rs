@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use namehop_daemon::config::Config;
+use namehop_config::Config;
 use namehop_packet::BufferPool;
 use namehop_traffic::loadgen::Load;
 

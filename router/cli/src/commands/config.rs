@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use namehop_daemon::config::{Config, DEFAULT_TOML};
+use namehop_config::{Config, DEFAULT_TOML};
 use namehop_daemon::memory_budget::Budget;
 
 use crate::failure::Failure;

@@ -1,7 +1,7 @@
 //! The subcommands.
 
 use clap::{Parser, Subcommand};
-use namehop_daemon::{LOG_VARIABLE, parse_filter};
+use namehop_config::log_filter::{LOG_VARIABLE, parse_filter};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;

@@ -1,9 +1,9 @@
 //! The engine's part of the bounds.
 
+use namehop_config::Config;
 use namehop_engine::engine::EngineConfig;
 
 use super::Bounds;
-use crate::config::Config;
 use namehop_worker::share;
 
 /// Minimum PIT capacity of one worker.

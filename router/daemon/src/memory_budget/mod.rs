@@ -11,9 +11,9 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-use crate::config::Config;
 use crate::placement::worker_count;
 use host::HostMemory;
+use namehop_config::Config;
 use need::Need;
 
 use need::needs;

@@ -1,9 +1,9 @@
 //! The maximum memory use of a router with given bounds.
 
+use namehop_config::Config;
 use namehop_packet::BufferPool;
 
 use super::Bounds;
-use crate::config::Config;
 
 /// Program, heap, threads and HTTP server of a router without traffic.
 const BASE_BYTES: usize = 20 << 20;

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use namehop_config::Config;
 use namehop_table::HugePages;
 
 use super::host::{HostMemory, Source};
 use super::*;
-use crate::config::Config;
 
 const MEBIBYTE: usize = 1 << 20;
 

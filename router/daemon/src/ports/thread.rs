@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tracing::{info, warn};
 
+use namehop_config::{Auto, Config, StaticPort};
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
@@ -22,7 +23,6 @@ use super::PortContext;
 use super::managed::{ManagedPort, PortPlan, UnsolicitedLimits, network_of};
 use super::refused;
 use super::silence::Silences;
-use crate::config::{Auto, Config, StaticPort};
 use crate::memory_budget::Bounds;
 use namehop_worker::fault_point;
 

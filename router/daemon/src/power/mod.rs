@@ -13,17 +13,17 @@ mod powercap;
 use std::path::Path;
 use std::time::Instant;
 
+use namehop_config::Power;
 use namehop_power::description::read_server;
 use tracing::warn;
 
-use crate::config;
 use crate::control::Control;
 use estimate::Work;
 use meter::{INTERVAL, Meter};
 use powercap::POWERCAP;
 
 /// Returns the power meter of this host; `None` if power can be neither measured nor estimated.
-pub(crate) fn meter(config: &config::Power) -> Option<Meter> {
+pub(crate) fn meter(config: &Power) -> Option<Meter> {
     let server = config.server.as_ref().and_then(|server| match read_server(server) {
         Ok(server) => Some(server),
         // The file was readable when the configuration was checked.

@@ -7,10 +7,9 @@ use std::thread;
 use sd_notify::NotifyState;
 use tracing::warn;
 
+use namehop_config::Api;
+use namehop_config::token_file::TokenFile;
 use namehop_face::FaceUri;
-
-use crate::config;
-use crate::token_file::TokenFile;
 
 /// Reports the progress to systemd, if a unit of `Type=notify` started the router.
 pub(super) fn notify_service_manager(state: NotifyState<'_>) {
@@ -24,7 +23,7 @@ pub(super) fn announce(
     channels: &[FaceUri],
     restored: Option<String>,
     metrics: Option<SocketAddr>,
-    api: &config::Api,
+    api: &Api,
     token: Option<&TokenFile>,
 ) {
     let mut text = format!("Namehop {} is running\n", env!("CARGO_PKG_VERSION"));

@@ -10,6 +10,8 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_local;
 use tracing::info;
 
+use namehop_config::Config;
+use namehop_config::token_file::TokenFile;
 use namehop_disk::DiskCache;
 use namehop_face::registry::FaceTable;
 use namehop_face::ring::{Frame, FrameInlet};
@@ -24,7 +26,6 @@ use namehop_packet::{BufferPool, FaceId};
 use super::announce::{announce, notify_service_manager};
 use super::serve::serve;
 use crate::balancing::Balancing;
-use crate::config::Config;
 use crate::control::Control;
 use crate::memory_budget::Bounds;
 use crate::port_policy::PortPolicy;
@@ -32,7 +33,6 @@ use crate::saving::Saving;
 use crate::startup::{ControlParts, StartError};
 use crate::state::SavedState;
 use crate::supervise::Supervisor;
-use crate::token_file::TokenFile;
 use crate::{api_token, fib_file, metrics, power, restore};
 use namehop_worker::fault_point;
 

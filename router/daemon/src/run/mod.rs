@@ -14,11 +14,11 @@ use tokio::runtime;
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
+use namehop_config::{Config, ConfigError};
 use namehop_disk::DiskCache;
 use namehop_face::socket::{SocketCommand, SocketService};
 use namehop_manage::authentication::Authenticator;
 
-use crate::config::{Config, ConfigError};
 use crate::logging::{self, LogError};
 use crate::memory_budget::Budget;
 use crate::startup::{self, RouterParts, StartError};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tracing::info;
 
+use namehop_config::{Auto, Config, ContentStoreDisk};
 use namehop_disk::{DiskCache, OpenError, Worker as DiskWorker};
 use namehop_engine::dispatch::NameDispatch;
 use namehop_engine::engine::{Engine, EngineConfig};
@@ -24,7 +25,6 @@ use namehop_table::MemorySpeed;
 use namehop_wire::Name;
 use namehop_wire::lp::UsualFrame;
 
-use crate::config::{Auto, Config, ContentStoreDisk};
 use crate::memory_budget::Bounds;
 use crate::state::SavedState;
 use namehop_worker::{Handover, Worker, WorkerHandles, WorkerRings};

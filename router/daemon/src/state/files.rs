@@ -11,12 +11,11 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use namehop_config::file_access::is_full_or_read_only;
 use nix::fcntl::OFlag;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::geteuid;
 use tracing::warn;
-
-use crate::file_access::is_full_or_read_only;
 
 /// Extension of the temporary file of a new journal.
 const TEMPORARY: &str = "new";

@@ -9,13 +9,13 @@ use std::io::{self, BufReader, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use namehop_config::file_access::is_full_or_read_only;
 use tracing::{info, warn};
 
 use super::files::{self, Span, Temporary};
 use super::format::{StateError, header_line, line_of, read};
 use super::record::{Record, SavedState, identity};
 use super::rewrite::{Rewriting, rewrite};
-use crate::file_access::is_full_or_read_only;
 
 /// The open state file.
 #[derive(Debug)]

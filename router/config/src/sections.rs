@@ -17,10 +17,10 @@ use namehop_store::PolicyChoice;
 use namehop_table::HugePages;
 use namehop_wire::MAX_PACKET_SIZE;
 
-use super::automatic::Auto;
-use super::settings::settings;
-use super::trust::TrustAnchor;
-use super::values::{ByteSize, NameText, PortText, UriText, address, as_text, persistency};
+use crate::automatic::Auto;
+use crate::settings::settings;
+use crate::trust::TrustAnchor;
+use crate::values::{ByteSize, NameText, PortText, UriText, address, as_text, persistency};
 
 settings! {
     /// Log output.

@@ -111,7 +111,7 @@ fn deserialize_text<'de, D: Deserializer<'de>, T>(
 }
 
 /// Serialization as text for fields of types of other crates, with `#[serde(with = "as_text")]`.
-pub(super) mod as_text {
+pub(crate) mod as_text {
     use super::*;
 
     pub fn serialize<S: Serializer>(value: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
@@ -126,7 +126,7 @@ pub(super) mod as_text {
 }
 
 /// Serialization of the persistency of a configured face, with `#[serde(with = "persistency")]`.
-pub(super) mod persistency {
+pub(crate) mod persistency {
     use super::*;
 
     pub fn serialize<S: Serializer>(value: &FacePersistency, serializer: S) -> Result<S::Ok, S::Error> {
@@ -232,12 +232,12 @@ text_value!(
 );
 
 /// Deserializes an address with port.
-pub(super) fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+pub(crate) fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
     AddressText::deserialize(deserializer).map(|address| address.0)
 }
 
 /// Deserializes a list of addresses with port.
-pub(super) fn addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SocketAddr>, D::Error> {
+pub(crate) fn addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SocketAddr>, D::Error> {
     let list = Vec::<AddressText>::deserialize(deserializer)?;
     Ok(list.into_iter().map(|address| address.0).collect())
 }

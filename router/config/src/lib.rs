@@ -1,15 +1,44 @@
-//! The configuration file, in TOML.
+//! The configuration of a router: a file in TOML, its settings, and their check against this host.
 //!
 //! A file may hold any subset of the keys; missing keys have their defaults. Unknown keys and wrong values are errors
 //! that name the file, line, column and the remedy. Certificates, folders and network interfaces that this host does
 //! not have are errors too. Each key is declared once (module `settings`); `default.toml` follows from the
 //! declarations, and `namehop config show` prints it.
+//!
+//! | module | what |
+//! |---|---|
+//! | `sections`, `faces`, `ports`, `routing`, `strategies`, `trust` | the sections of the file |
+//! | `values`, `automatic` | types of values |
+//! | `settings` | the macro that declares a section |
+//! | `check`, `environment` | checks of values that depend on each other, and on this host |
+//! | `fault` | an error and its position |
+//! | `reference` | writes `default.toml` and `docs/settings.md` |
+//! | [`token_file`] | files that hold the token of the HTTP API |
+//! | [`file_access`] | whether this user can read and create files |
+//! | [`log_filter`] | levels of log lines per module, as text |
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use namehop_config::Config;
+//!
+//! let text = "[content_store]\ncapacity_packets = 1000\n";
+//! let config = Config::parse(text, Path::new("namehop.toml"))?;
+//! assert!(config.to_toml().contains("capacity_packets = 1000"));
+//! let error = Config::parse("[content_store]\ncapacity_packets = \"many\"\n", Path::new("namehop.toml")).unwrap_err();
+//! assert!(error.to_string().contains("namehop.toml"));
+//! # Ok::<(), namehop_config::ConfigError>(())
+//! ```
+
+#![forbid(unsafe_code)]
 
 mod automatic;
 mod check;
 mod environment;
 mod faces;
 mod fault;
+pub mod file_access;
+pub mod log_filter;
 mod ports;
 #[cfg(test)]
 mod reference;
@@ -17,6 +46,7 @@ mod routing;
 mod sections;
 mod settings;
 mod strategies;
+pub mod token_file;
 mod trust;
 mod values;
 
@@ -32,7 +62,10 @@ pub use automatic::Auto;
 pub use faces::{Faces, Multicast, Tcp, Udp, Unix, WebSocket};
 pub use ports::{Ports, StaticPort};
 pub use routing::{Routing, RoutingDaemon, RoutingGateway};
-pub use sections::*;
+pub use sections::{
+    Api, Authorization, ContentStore, ContentStoreDisk, Fib, Forwarding, Log, LogFormat, Management, Memory, Metrics,
+    Power, State, StaticFace, StaticRoute, Trust,
+};
 pub use strategies::{LoadedStrategy, StaticStrategy};
 pub use trust::TrustAnchor;
 pub use values::{ByteSize, IpText, NameText, OriginText, PortAddressText, PortText, StrategyText, UriText};

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::values::ByteSize;
+use crate::values::ByteSize;
 
 /// A value, or `"auto"` to let Namehop choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -7,17 +7,17 @@ use namehop_client::nfd::numbers::origin;
 use namehop_face::FaceUri;
 use namehop_wire::Name;
 
-use super::fault::Fault;
-use super::settings::Settings;
-use super::{Auto, Config, StaticFace};
+use crate::fault::Fault;
 use crate::log_filter::parse_filter;
+use crate::settings::Settings;
+use crate::{Auto, Config, StaticFace};
 
 /// Longest path of a Unix socket in bytes: `sun_path` of unix(7) without its final zero.
 const MAX_SOCKET_PATH_BYTES: usize = 107;
 
 impl Config {
     /// Returns the first error.
-    pub(super) fn first_fault(&self) -> Option<Fault> {
+    pub(crate) fn first_fault(&self) -> Option<Fault> {
         self.range_fault("")
             .or_else(|| self.unix_fault())
             .or_else(|| Some(Fault::new("log.level", parse_filter(&self.log.level).err()?)))

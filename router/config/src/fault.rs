@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 /// An error in a value that is TOML of the right type.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     /// Path to the value through tables and lists, such as `faces.udp.mtu` or `face[0].mtu`.
     path: String,
     /// The error and its remedy.
@@ -15,13 +15,13 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    pub(super) fn new(path: impl Into<String>, message: impl Into<String>) -> Fault {
+    pub(crate) fn new(path: impl Into<String>, message: impl Into<String>) -> Fault {
         Fault { path: path.into(), message: message.into() }
     }
 
     /// Creates a fault and puts section and key before a message that does not name them, such as one of the operating
     /// system.
-    pub(super) fn with_key(path: impl Into<String>, message: &str) -> Fault {
+    pub(crate) fn with_key(path: impl Into<String>, message: &str) -> Fault {
         let path = path.into();
         let key_path = without_index(&path).unwrap_or(&path);
         let message = match key_path.rsplit_once('.') {
@@ -34,13 +34,13 @@ impl Fault {
         Fault { path, message }
     }
 
-    pub(super) fn into_message(self) -> String {
+    pub(crate) fn into_message(self) -> String {
         self.message
     }
 
     /// Returns the byte range in `text` of the key or list element. If the text does not have it, returns the range of
     /// the innermost table or key on its path that the text has; `None` if it has none.
-    pub(super) fn locate(&self, text: &str) -> Option<Range<usize>> {
+    pub(crate) fn locate(&self, text: &str) -> Option<Range<usize>> {
         let document = DeTable::parse(text).ok()?;
         let mut table: Option<&DeTable<'_>> = Some(document.get_ref());
         let mut found = None;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use namehop_client::nfd::numbers::origin;
 
-use super::settings::settings;
-use super::values::OriginText;
+use crate::settings::settings;
+use crate::values::OriginText;
 
 settings! {
     /// Announcing routes to others.

@@ -2,6 +2,9 @@
 
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
+/// Environment variable that overrides the configured level.
+pub const LOG_VARIABLE: &str = "NAMEHOP_LOG";
+
 const LEVELS: [(&str, LevelFilter); 6] = [
     ("off", LevelFilter::OFF),
     ("error", LevelFilter::ERROR),

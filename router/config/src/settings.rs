@@ -5,12 +5,12 @@
 
 use std::ops::RangeInclusive;
 
-use super::automatic::Auto;
-use super::fault::Fault;
-use super::values::ByteSize;
+use crate::automatic::Auto;
+use crate::fault::Fault;
+use crate::values::ByteSize;
 
 /// A section of the configuration, or an element of a list of sections.
-pub(super) trait Settings: Sized {
+pub(crate) trait Settings: Sized {
     /// Returns the section's doc comment, its keys and the sections below it.
     #[cfg(test)]
     fn describe() -> super::reference::Description;
@@ -20,7 +20,7 @@ pub(super) trait Settings: Sized {
 }
 
 /// A number with a range, or a value that holds one.
-pub(super) trait Number {
+pub(crate) trait Number {
     /// Returns the number; `None` if the value holds none, so that no range applies.
     fn number(&self) -> Option<u64>;
 
@@ -85,12 +85,12 @@ impl<N: Number> Number for Auto<N> {
 
 /// Returns the smallest and largest number of a range as text, for a key of type `N`.
 #[cfg(test)]
-pub(super) fn bounds<N: Number>(range: RangeInclusive<u64>) -> [String; 2] {
+pub(crate) fn bounds<N: Number>(range: RangeInclusive<u64>) -> [String; 2] {
     [*range.start(), *range.end()].map(N::text).map(|text| super::reference::with_commas(&text))
 }
 
 /// Returns `path.key`, or only `key` at the top.
-pub(super) fn join(path: &str, key: &str) -> String {
+pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
@@ -149,9 +149,9 @@ macro_rules! settings {
             }
         }
 
-        impl $crate::config::settings::Settings for $section {
+        impl $crate::settings::Settings for $section {
             #[cfg(test)]
-            fn describe() -> $crate::config::reference::Description {
+            fn describe() -> $crate::reference::Description {
                 let keys = vec![$(settings!(@key $key, false, [$($doc)*], $type, [$($range)?], [$($example)?])),*];
                 let parts = vec![
                     $(settings!(@part $one, $one_type, Once, [$($one_about)?]),)*
@@ -160,27 +160,27 @@ macro_rules! settings {
                 ];
                 let about = &[$($about),*];
                 let defaults = ::toml::Table::try_from($section::default()).expect("sections are TOML tables");
-                $crate::config::reference::Description { about, keys, parts }.with_defaults(&defaults)
+                $crate::reference::Description { about, keys, parts }.with_defaults(&defaults)
             }
 
-            fn range_fault(&self, path: &str) -> Option<$crate::config::fault::Fault> {
+            fn range_fault(&self, path: &str) -> Option<$crate::fault::Fault> {
                 let _ = path;
                 $($(settings!(@range self, path, $key, $range);)?)*
                 $(
-                    let path_of_one = $crate::config::settings::join(path, stringify!($one));
+                    let path_of_one = $crate::settings::join(path, stringify!($one));
                     if let Some(fault) = self.$one.range_fault(&path_of_one) {
                         return Some(fault);
                     }
                 )*
                 $(
-                    let path_of_maybe = $crate::config::settings::join(path, stringify!($maybe));
+                    let path_of_maybe = $crate::settings::join(path, stringify!($maybe));
                     let below = self.$maybe.as_ref();
                     if let Some(fault) = below.and_then(|below| below.range_fault(&path_of_maybe)) {
                         return Some(fault);
                     }
                 )*
                 $(
-                    let list = $crate::config::settings::join(path, stringify!($many));
+                    let list = $crate::settings::join(path, stringify!($many));
                     for (index, element) in self.$many.iter().enumerate() {
                         if let Some(fault) = element.range_fault(&format!("{list}[{index}]")) {
                             return Some(fault);
@@ -212,23 +212,23 @@ macro_rules! settings {
             )*
         }
 
-        impl $crate::config::settings::Settings for $section {
+        impl $crate::settings::Settings for $section {
             #[cfg(test)]
-            fn describe() -> $crate::config::reference::Description {
+            fn describe() -> $crate::reference::Description {
                 let keys = vec![$({
                     let attributes: &[&str] = &[$(stringify!($($serde)*))?];
                     let is_required = !attributes.concat().contains("default");
                     settings!(@key $key, is_required, [$($doc)*], $type, [$($range)?], [$($example)?])
                 }),*];
                 let about = &[$($about),*];
-                let described = $crate::config::reference::Description { about, keys, parts: Vec::new() };
+                let described = $crate::reference::Description { about, keys, parts: Vec::new() };
                 let shortest: $section =
                     ::toml::from_str(&described.shortest()).expect("the examples of required keys are a valid section");
                 let defaults = ::toml::Table::try_from(shortest).expect("sections are TOML tables");
                 described.with_defaults(&defaults)
             }
 
-            fn range_fault(&self, path: &str) -> Option<$crate::config::fault::Fault> {
+            fn range_fault(&self, path: &str) -> Option<$crate::fault::Fault> {
                 let _ = path;
                 $($(settings!(@range self, path, $key, $range);)?)*
                 None
@@ -236,27 +236,27 @@ macro_rules! settings {
         }
     };
     (@key $key:ident, $required:expr, [$($doc:literal)*], $type:ty, [$($range:expr)?], [$($example:literal)?]) => {
-        $crate::config::reference::Key {
+        $crate::reference::Key {
             name: stringify!($key),
             meaning: &[$($doc),*],
             example: [$($example)?].into_iter().next(),
-            range: [$($crate::config::settings::bounds::<$type>($range))?].into_iter().next(),
+            range: [$($crate::settings::bounds::<$type>($range))?].into_iter().next(),
             is_required: $required,
             default: None,
         }
     };
     (@part $name:ident, $type:ty, $occurs:ident, [$($about:literal)?]) => {
-        $crate::config::reference::Part {
+        $crate::reference::Part {
             name: stringify!($name),
-            occurs: $crate::config::reference::Occurs::$occurs,
-            description: <$type as $crate::config::settings::Settings>::describe().with_about(&[$($about)?]),
+            occurs: $crate::reference::Occurs::$occurs,
+            description: <$type as $crate::settings::Settings>::describe().with_about(&[$($about)?]),
         }
     };
     (@range $section:ident, $path:ident, $key:ident, $range:expr) => {
-        if let Some(fault) = $crate::config::settings::Number::fault(&$section.$key, $path, stringify!($key), $range) {
+        if let Some(fault) = $crate::settings::Number::fault(&$section.$key, $path, stringify!($key), $range) {
             return Some(fault);
         }
     };
 }
 
-pub(super) use settings;
+pub(crate) use settings;

@@ -10,11 +10,11 @@ use namehop_packet::size::LARGE_BYTES;
 use namehop_port::drivers::{self, Driver};
 use namehop_port::faces::PortNetwork;
 
-use super::automatic::Auto;
-use super::fault::Fault;
-use super::settings::settings;
-use super::values::{InterfaceText, IpText, PortAddressText, PortText, UriText};
-use super::{Config, StaticFace};
+use crate::automatic::Auto;
+use crate::fault::Fault;
+use crate::settings::settings;
+use crate::values::{InterfaceText, IpText, PortAddressText, PortText, UriText};
+use crate::{Config, StaticFace};
 
 /// Maximum number of addresses of one port or VLAN, and of a port with all its VLANs. Each address costs the kernel's
 /// packet filter some instructions for each IP frame.
@@ -185,24 +185,24 @@ impl Config {
     }
 
     /// Returns how many faces unknown senders can create on one port of a router with at most `max_faces`.
-    pub(crate) fn max_unsolicited_on_port(&self, max_faces: usize) -> usize {
+    pub fn max_unsolicited_on_port(&self, max_faces: usize) -> usize {
         let of_all_ports = max_unsolicited_faces(max_faces) / SHARE_OF_PORTS;
         of_all_ports.checked_div(self.ports_for_unsolicited()).unwrap_or(0).min(MAX_UNSOLICITED_ON_PORT)
     }
 
     /// Returns how many faces unknown senders can create on all ports together of a router with at most `max_faces`.
-    pub(crate) fn max_unsolicited_on_ports(&self, max_faces: usize) -> usize {
+    pub fn max_unsolicited_on_ports(&self, max_faces: usize) -> usize {
         self.max_unsolicited_on_port(max_faces) * self.ports_for_unsolicited()
     }
 
     /// Returns whether the configuration needs a port.
-    pub(crate) fn has_ports(&self) -> bool {
+    pub fn has_ports(&self) -> bool {
         !self.port.is_empty()
             || self.face.iter().any(|face| face.uri.0.is_on_port(face.local.as_ref().map(|local| &local.0)))
     }
 
     /// Returns whether the router may use network cards without the kernel.
-    pub(crate) fn may_use_pci(&self) -> bool {
+    pub fn may_use_pci(&self) -> bool {
         let locals = self.face.iter().filter_map(|face| Some(&face.local.as_ref()?.0));
         let is_card = |uri: &FaceUri| Driver::traits_of(uri).is_without_kernel;
         let cards = || drivers::DRIVERS.iter().filter(|driver| driver.traits.is_without_kernel);
@@ -211,7 +211,7 @@ impl Config {
     }
 
     /// Returns the first error in ports and their faces.
-    pub(super) fn port_fault(&self) -> Option<Fault> {
+    pub(crate) fn port_fault(&self) -> Option<Fault> {
         let ring_frames = self.ports.memif_ring_frames;
         if !ring_frames.is_power_of_two() {
             let message = format!("`memif_ring_frames` is {ring_frames}; it must be a power of two");
@@ -289,12 +289,12 @@ impl Config {
     }
 
     /// Returns the local URI of the configured face to this peer, completed with the addresses of its port.
-    pub(crate) fn local_uri_of(&self, peer: &FaceUri) -> Option<FaceUri> {
+    pub fn local_uri_of(&self, peer: &FaceUri) -> Option<FaceUri> {
         self.complete_local_uri(self.face.iter().find(|face| face.uri.0 == *peer)?)
     }
 
     /// Returns the local URI of a configured face, completed with the addresses of its port.
-    pub(crate) fn complete_local_uri(&self, face: &StaticFace) -> Option<FaceUri> {
+    pub fn complete_local_uri(&self, face: &StaticFace) -> Option<FaceUri> {
         let local = face.local.as_ref()?.0.clone();
         match face.uri.0 {
             FaceUri::Udp { .. } | FaceUri::Tunnel(_) => {
@@ -305,7 +305,7 @@ impl Config {
     }
 
     /// Returns the configuration of the port, or of the VLAN on it, that this local URI names.
-    pub(crate) fn network_at(&self, local: &FaceUri) -> PortNetwork {
+    pub fn network_at(&self, local: &FaceUri) -> PortNetwork {
         let network = local.network();
         let port = self.port.iter().find(|port| port.uri.0 == network);
         port.map(StaticPort::network).unwrap_or_default()

@@ -9,9 +9,9 @@ use namehop_face::socket::is_loopback_origin;
 use namehop_manage::requests::PitTokens;
 use namehop_wire::MAX_PACKET_SIZE;
 
-use super::automatic::Auto;
-use super::settings::settings;
-use super::values::{ByteSize, addresses};
+use crate::automatic::Auto;
+use crate::settings::settings;
+use crate::values::{ByteSize, addresses};
 
 settings! {
     /// Faces of all kinds, and their limits.
@@ -58,7 +58,7 @@ settings! {
 
 impl Faces {
     /// Returns the flags of new faces on ports.
-    pub(crate) fn port_flags(&self) -> FaceFlags {
+    pub fn port_flags(&self) -> FaceFlags {
         let marking = if self.congestion_marking { FaceFlags::CONGESTION_MARKING } else { FaceFlags::default() };
         PitTokenMode::from(self.pit_tokens).flags().union(marking)
     }

@@ -2,8 +2,8 @@
 
 mod ports;
 
-use super::settings::Settings;
 use super::*;
+use crate::settings::Settings;
 
 fn parse(text: &str) -> Result<Config, String> {
     Config::parse(text, Path::new("test.toml")).map_err(|error| error.to_string())
@@ -14,7 +14,7 @@ fn the_files_are_those_of_the_declarations() {
     let settings = Config::describe();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     for (file, text) in [
-        ("src/config/default.toml", reference::default_file(&settings)),
+        ("src/default.toml", reference::default_file(&settings)),
         ("../../docs/settings.md", reference::page(&settings)),
     ] {
         let path = folder.join(file);

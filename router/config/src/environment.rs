@@ -18,13 +18,13 @@ use namehop_manage::authentication::{TrustConfig, TrustError, TrustStore};
 use namehop_manage::readvertise::{IdentityError, SigningIdentity};
 use namehop_wire::security::SecurityError;
 
-use super::fault::Fault;
-use super::{Auto, Config, Trust};
+use crate::fault::Fault;
+use crate::{Auto, Config, Trust};
 use crate::{file_access, token_file};
 
 impl Config {
     /// Returns the first thing that is missing or that this user may not use.
-    pub(super) fn environment_fault(&self) -> Option<Fault> {
+    pub(crate) fn environment_fault(&self) -> Option<Fault> {
         self.certificate_fault()
             .or_else(|| self.multicast_fault())
             .or_else(|| self.port_address_fault())
@@ -185,7 +185,7 @@ fn unusable_certificate(path: &Path) -> Option<String> {
 }
 
 /// Returns error and remedy for a file or folder that cannot be read.
-pub(super) fn unreadable(path: &Path, error: &io::Error) -> String {
+pub(crate) fn unreadable(path: &Path, error: &io::Error) -> String {
     let remedy = match error.kind() {
         io::ErrorKind::PermissionDenied => format!(
             "user {} needs read permission on it and search permission on its folders; change them with chmod or \

@@ -10,7 +10,7 @@ use toml::{Table, Value};
 const LINE: usize = 140;
 
 /// A section, for its documentation.
-pub(super) struct Description {
+pub(crate) struct Description {
     /// The lines of its doc comment.
     pub about: &'static [&'static str],
     /// Its keys, in order.
@@ -20,7 +20,7 @@ pub(super) struct Description {
 }
 
 /// A key of a section.
-pub(super) struct Key {
+pub(crate) struct Key {
     /// The key as it is written.
     pub name: &'static str,
     /// The lines of its doc comment.
@@ -36,7 +36,7 @@ pub(super) struct Key {
 }
 
 /// A section below another one.
-pub(super) struct Part {
+pub(crate) struct Part {
     /// The last part of its path.
     pub name: &'static str,
     /// How often it may occur.
@@ -47,7 +47,7 @@ pub(super) struct Part {
 
 /// How often a section occurs in a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Occurs {
+pub(crate) enum Occurs {
     /// Once; without it all its keys have their defaults.
     Once,
     /// Once or not at all.
@@ -58,7 +58,7 @@ pub(super) enum Occurs {
 
 impl Description {
     /// Sets the defaults of the keys that are not required, from a section that has them all.
-    pub(super) fn with_defaults(mut self, defaults: &Table) -> Self {
+    pub(crate) fn with_defaults(mut self, defaults: &Table) -> Self {
         for key in self.keys.iter_mut().filter(|key| !key.is_required) {
             key.default = defaults.get(key.name).cloned();
         }
@@ -66,7 +66,7 @@ impl Description {
     }
 
     /// Replaces the doc comment of the section, unless `about` is empty.
-    pub(super) fn with_about(mut self, about: &'static [&'static str]) -> Self {
+    pub(crate) fn with_about(mut self, about: &'static [&'static str]) -> Self {
         if !about.is_empty() {
             self.about = about;
         }
@@ -74,7 +74,7 @@ impl Description {
     }
 
     /// Returns the text of the section with only its required keys, which have the values of their examples.
-    pub(super) fn shortest(&self) -> String {
+    pub(crate) fn shortest(&self) -> String {
         let required = self.keys.iter().filter(|key| key.is_required);
         required.map(|key| format!("{} = {}\n", key.name, key.example.unwrap_or("false"))).collect()
     }
@@ -99,7 +99,7 @@ impl Key {
 }
 
 /// Returns the text of `default.toml`.
-pub(super) fn default_file(config: &Description) -> String {
+pub(crate) fn default_file(config: &Description) -> String {
     let mut text = comment("", &paragraphs(config.about));
     for part in &config.parts {
         add_section(&mut text, part.name, part, "");
@@ -131,7 +131,7 @@ fn add_section(text: &mut String, path: &str, part: &Part, margin: &str) {
 }
 
 /// Puts commas between the thousands of a number of five or more digits.
-pub(super) fn with_commas(number: &str) -> String {
+pub(crate) fn with_commas(number: &str) -> String {
     if number.len() < 5 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
         return number.to_owned();
     }
@@ -146,7 +146,7 @@ pub(super) fn with_commas(number: &str) -> String {
 }
 
 /// Returns the text of `docs/settings.md`.
-pub(super) fn page(config: &Description) -> String {
+pub(crate) fn page(config: &Description) -> String {
     let mut text = "# Settings\n\nEvery key of the [configuration file](configuration.md), with its default. \
                     `namehop config show` prints the same as a file to start from.\n"
         .to_owned();

@@ -9,7 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::values::NameText;
+use crate::values::NameText;
 
 /// A trust anchor, an element of `anchors`.
 #[derive(Debug, Clone)]

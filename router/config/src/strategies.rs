@@ -8,11 +8,11 @@ use namehop_engine::strategy::program::MAX_OBJECT_FILE_BYTES;
 use namehop_engine::strategy::{STRATEGIES, StrategyProgram, StrategyRegistry};
 use namehop_wire::Name;
 
-use super::Config;
-use super::environment::unreadable;
-use super::fault::Fault;
-use super::settings::settings;
-use super::values::{NameText, StrategyText};
+use crate::Config;
+use crate::environment::unreadable;
+use crate::fault::Fault;
+use crate::settings::settings;
+use crate::values::{NameText, StrategyText};
 
 settings! {
     /// A strategy to choose at start.
@@ -64,7 +64,7 @@ fn read_at_most(file: &Path, bytes: usize) -> io::Result<Vec<u8>> {
 
 impl Config {
     /// Returns the first error in names of strategies. Does not read the object files.
-    pub(super) fn strategy_fault(&self) -> Option<Fault> {
+    pub(crate) fn strategy_fault(&self) -> Option<Fault> {
         let loaded = &self.loaded_strategy;
         let twice = loaded.iter().enumerate().find(|&(index, strategy)| {
             loaded[..index].iter().any(|other| other.name == strategy.name)
@@ -88,7 +88,7 @@ impl Config {
     }
 
     /// Loads the strategies as a test, and checks the strategy choices against them. Returns the first error.
-    pub(super) fn loaded_strategy_fault(&self) -> Option<Fault> {
+    pub(crate) fn loaded_strategy_fault(&self) -> Option<Fault> {
         let mut strategies = StrategyRegistry::default();
         for (index, loaded) in self.loaded_strategy.iter().enumerate() {
             let fault =
