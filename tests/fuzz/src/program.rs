@@ -20,7 +20,7 @@ pub fn strategy_program(bytes: &[u8]) {
 
 fn run(program: &[Instruction], bytes: &[u8]) {
     let Ok(verified) = verify(program, &INTERFACE) else { return };
-    let mut memory: Vec<u8> = bytes.iter().copied().cycle().take(BYTES).collect();
-    memory.resize(BYTES, 0);
-    compare_forms(program, &verified, &memory).unwrap_or_else(|difference| panic!("{difference}"));
+    let mut repeated = bytes.iter().copied().cycle();
+    let memory: [u8; BYTES] = std::array::from_fn(|_| repeated.next().unwrap_or(0));
+    compare_forms(program, &verified, &[memory]).unwrap_or_else(|difference| panic!("{difference}"));
 }

@@ -34,7 +34,7 @@ fn verified(program: &[Instruction]) -> Verified {
 
 #[test]
 fn code_is_shared_and_freed() {
-    let mut memory = vec![7; BYTES];
+    let mut memory = [7; BYTES];
     for round in 0..200 {
         let code = native(&verified(&[op(0xB7, 0, 0, 0, round), EXIT]));
         assert_eq!(run(&code.clone(), &mut memory), round as u64);
@@ -43,7 +43,7 @@ fn code_is_shared_and_freed() {
 
 #[test]
 fn helpers_are_called_with_an_aligned_stack() {
-    let mut memory = vec![0; BYTES];
+    let mut memory = [0; BYTES];
     for saved in 0..=4_u8 {
         for stack_words in 0..3_i16 {
             let mut program = vec![op(0xB7, 2, 0, 0, 5), op(0xB7, 3, 0, 0, 6)];
@@ -58,7 +58,15 @@ fn helpers_are_called_with_an_aligned_stack() {
 #[test]
 fn every_operation_takes_every_pair_of_registers() {
     let values = [0, 1, 31, 32, 63, 64, 0x8000_0000, 0xFFFF_FFFF, 0x1_0000_0001, i64::MAX as u64, u64::MAX];
-    let mut memory = vec![0; BYTES];
+    let pairs =
+        values.iter().flat_map(|left| values.iter().map(move |right| [left.to_le_bytes(), right.to_le_bytes()]));
+    let memories: Vec<_> = pairs
+        .map(|pair| {
+            let mut memory = [0; BYTES];
+            memory[..16].copy_from_slice(pair.as_flattened());
+            memory
+        })
+        .collect();
     for kind in [0x0F, 0x1F, 0x2F, 0x3F, 0x4F, 0x5F, 0x6F, 0x7F, 0x9F, 0xAF, 0xBF, 0xCF] {
         for code in [kind, kind & 0xF8 | 0x04] {
             for (destination, source) in (0..10).flat_map(|left| (0..10).map(move |right| (left, right))) {
@@ -79,12 +87,8 @@ fn every_operation_takes_every_pair_of_registers() {
                 ]);
                 program.extend((1..10).flat_map(|register| [op(0x27, 0, 0, 0, 31), op(0x0F, 0, register, 0, 0)]));
                 program.push(EXIT);
-                let program_code = verified(&program);
-                for (left, right) in values.iter().flat_map(|left| values.iter().map(move |right| (left, right))) {
-                    memory[..8].copy_from_slice(&left.to_le_bytes());
-                    memory[8..16].copy_from_slice(&right.to_le_bytes());
-                    compare_forms(&program, &program_code, &memory).unwrap_or_else(|difference| panic!("{difference}"));
-                }
+                let compared = compare_forms(&program, &verified(&program), &memories);
+                compared.unwrap_or_else(|difference| panic!("{difference}"));
             }
         }
     }
@@ -98,7 +102,7 @@ fn jumps_of_every_length_go_forward_and_backward() {
         let mut program = vec![op(0xB7, 0, 0, 0, 1), op(0x05, 0, 0, filling_bytes + 1, 0)];
         program.extend((0..filling).map(|_| op(0x07, 0, 0, 0, 1)));
         program.extend([EXIT, op(0x15, 0, 0, -filling_bytes - 2, 1), op(0xB7, 0, 0, 0, -1), EXIT]);
-        compare_forms(&program, &verified(&program), &[0; BYTES]).unwrap_or_else(|difference| panic!("{difference}"));
+        compare_forms(&program, &verified(&program), &[[0; BYTES]]).unwrap_or_else(|difference| panic!("{difference}"));
     }
 }
 
@@ -121,11 +125,9 @@ fn long_programs_do_the_same_in_all_forms() {
             Err(_) => refused += 1,
             Ok(verified) => {
                 passed += 1;
-                for _ in 0..3 {
-                    let memory: Vec<u8> = (0..BYTES).map(|_| random.draw() as u8).collect();
-                    compare_forms(&program, &verified, &memory)
-                        .unwrap_or_else(|difference| panic!("program {number}: {difference}"));
-                }
+                let memories: [_; 3] = std::array::from_fn(|_| std::array::from_fn(|_| random.draw() as u8));
+                compare_forms(&program, &verified, &memories)
+                    .unwrap_or_else(|difference| panic!("program {number}: {difference}"));
             }
         }
     }
@@ -141,7 +143,7 @@ fn loops_are_refused() {
         match verify(&program, &INTERFACE) {
             Err(Refusal { reason, .. }) if reason.contains("loop back") => loops += 1,
             other => drop(other.map(|verified| {
-                compare_forms(&program, &verified, &[3; BYTES]).expect("all forms have the same result")
+                compare_forms(&program, &verified, &[[3; BYTES]]).expect("all forms have the same result")
             })),
         }
     }
@@ -154,11 +156,11 @@ proptest! {
     #[test]
     fn random_programs_do_the_same_in_all_forms(
         choices in vec(any::<u8>(), 0..160),
-        memory in vec(any::<u8>(), BYTES),
+        memory: [u8; BYTES],
     ) {
         let program = program_from(&choices);
         if let Ok(verified) = verify(&program, &INTERFACE) {
-            prop_assert_eq!(compare_forms(&program, &verified, &memory), Ok(()));
+            prop_assert_eq!(compare_forms(&program, &verified, &[memory]), Ok(()));
         }
     }
 }

@@ -9,12 +9,8 @@ pub const BYTES: usize = (CONTEXT_BYTES + MEMORY_BYTES) as usize;
 
 /// Runs a program of [`INTERFACE`](super::INTERFACE) on a context followed by the helper's memory; returns its
 /// result.
-///
-/// # Panics
-/// If `memory` does not have [`BYTES`] bytes.
 #[expect(unsafe_code, reason = "runs a program")]
-pub fn run(code: &Code, memory: &mut [u8]) -> u64 {
-    assert_eq!(memory.len(), BYTES);
+pub fn run(code: &Code, memory: &mut [u8; BYTES]) -> u64 {
     // SAFETY: the memory is as large as the interface says, followed by the helper's memory.
     unsafe { code.run(memory.as_mut_ptr()) }
 }
@@ -42,29 +38,33 @@ pub enum FormsError {
     },
 }
 
-/// Runs a program as native code, interpreted, and in the [`Interpreter`], which shares no code with either.
+/// Runs a program as native code, interpreted, and in the [`Interpreter`], which shares no code with either, on each of
+/// `memories`.
 ///
 /// # Errors
 /// If results or memory differ.
-///
-/// # Panics
-/// If `memory` does not have [`BYTES`] bytes.
-pub fn compare_forms(instructions: &[Instruction], program: &Verified, memory: &[u8]) -> Result<(), FormsError> {
+pub fn compare_forms(
+    instructions: &[Instruction],
+    program: &Verified,
+    memories: &[[u8; BYTES]],
+) -> Result<(), FormsError> {
     let operations = decode(instructions)?;
-    let mut interpreter = Interpreter::new(memory.to_vec());
-    let expected = interpreter.run(&operations, |_, _| {});
     let (best, interpreted) = (Code::new(program.clone(), "test"), Code::interpreted(program.clone(), "test"));
     if cfg!(all(target_arch = "x86_64", target_os = "linux"))
         && let Some(reason) = best.interpreted_because()
     {
         return Err(FormsError::NoNativeCode(reason.to_owned()));
     }
-    for (form, code) in [("native", best), ("interpreted", interpreted)] {
-        let mut memory = memory.to_vec();
-        let result = run(&code, &mut memory);
-        if Outcome::Ended(result) != expected || memory != interpreter.memory {
-            let instructions = instructions.to_vec();
-            return Err(FormsError::Differs { form, result, expected, instructions });
+    for memory in memories {
+        let mut interpreter = Interpreter::new(memory.to_vec());
+        let expected = interpreter.run(&operations, |_, _| {});
+        for (form, code) in [("native", &best), ("interpreted", &interpreted)] {
+            let mut memory = *memory;
+            let result = run(code, &mut memory);
+            if Outcome::Ended(result) != expected || memory[..] != interpreter.memory {
+                let instructions = instructions.to_vec();
+                return Err(FormsError::Differs { form, result, expected, instructions });
+            }
         }
     }
     Ok(())
