@@ -20,9 +20,9 @@ SHELL_OF_bash-completion/completions/namehop = bash
 SHELL_OF_zsh/site-functions/_namehop = zsh
 SHELL_OF_fish/vendor_completions.d/namehop.fish = fish
 SYSTEM_TEST = NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q --durations=20 tests/system
-# Compiling everything takes longer with the files of incremental compilation and with line tables. A test that fails says its line without
-# them.
-ONCE = CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0
+# Compiling everything takes longer with the files of incremental compilation, with line tables, and with many codegen units, which share
+# less code. A test that fails says its line without line tables.
+ONCE = CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_CODEGEN_UNITS=8
 # clippy in place of the compiler, for this project's crates: one build of the tests also runs the lints. cargo clippy sets the same
 # variables.
 LINTED = $(ONCE) RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
