@@ -91,11 +91,11 @@ unit-test: setup ports ## run the lints and tests of every crate, including the 
 model-test: setup ## check all interleavings of small programs on the lock-free tables with a model checker
 	$(ONCE) RUSTFLAGS="--cfg loom" cargo test --locked --package namehop-table --lib --target-dir target/loom model_
 
-# The build options are those of the unit tests, so that nothing is compiled twice. Six test processes run in parallel, because
+# The build options are those of the unit tests, so that nothing is compiled twice. Eight test processes run in parallel, because
 # most tests wait for timers and sockets. The tests marked `alone` need an otherwise idle host and run last.
 system-test: setup-test ports ## test real router processes with NDNts and python-ndn clients (WORKERS=2 for two workers in every router)
 	$(LINTED) cargo build --locked --workspace --bins --examples
-	$(SYSTEM_TEST) -m "not alone" --numprocesses 6 --dist loadfile --no-loadscope-reorder
+	$(SYSTEM_TEST) -m "not alone" --numprocesses 8 --dist loadfile --no-loadscope-reorder
 	$(SYSTEM_TEST) -m alone
 
 attack-test: setup-test ports ## attack a router and P4Runtime, as root: each attack alone, and all at once (ATTACK=slow-readers for one attack; also proxies, p4runtime)
