@@ -18,6 +18,7 @@ const CHUNK: usize = 1 << 16;
 const WAITING: usize = 4;
 
 /// Source of requests.
+#[expect(clippy::large_enum_variant, reason = "a simulation has one")]
 pub enum Source {
     /// A workload, without end.
     Workload(Workload),

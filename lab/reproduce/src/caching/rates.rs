@@ -53,7 +53,7 @@ fn shape_of(kind: WorkloadKind) -> WorkloadShape {
     let shorter =
         WorkloadShape { segments: VIDEO_SEGMENTS, segments_per_s: published.segments_per_s * part, ..published };
     match kind {
-        WorkloadKind::Web => published,
+        WorkloadKind::Web | WorkloadKind::Lossy | WorkloadKind::Flash => published,
         WorkloadKind::Video => shorter,
         // Objects are scaled as video segments are.
         WorkloadKind::Mixed => WorkloadShape { objects: (published.objects as f64 * part) as u64, ..shorter },
@@ -98,7 +98,7 @@ fn charts(of: &str, rows: &[Row], column: usize) -> Vec<Chart> {
                 .collect(),
         }
     };
-    WorkloadKind::ALL.map(chart).into()
+    WorkloadKind::PUBLISHED.map(chart).into()
 }
 
 fn is_of(row: &Row, kind: WorkloadKind) -> bool {
@@ -109,7 +109,7 @@ fn is_of(row: &Row, kind: WorkloadKind) -> bool {
 pub(crate) fn figure_5_5(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
     let mut rows = Vec::new();
     let mut exceptions = 0;
-    for kind in WorkloadKind::ALL {
+    for kind in WorkloadKind::PUBLISHED {
         simulate(context, kind, &PERCENTAGES)?;
         for percent in PERCENTAGES {
             let mut of_filter = f64::NAN;
@@ -143,7 +143,7 @@ pub(crate) fn figure_5_5(context: &mut Context<'_>) -> Result<Report, ReproduceE
         "According to the text, Filter admits less than TinyLFU on all three workloads. In these simulations TinyLFU, \
          with the published long sample, admits less in {exceptions} of {} cases. The comparison with a victim amounts \
          to a popularity threshold, which depends on the sample length of TinyLFU; so do these rates.",
-        PERCENTAGES.len() * WorkloadKind::ALL.len()
+        PERCENTAGES.len() * WorkloadKind::PUBLISHED.len()
     );
     let limits = [
         "The curves by cache size are printed without numbers; the published 0.03 is from 6.5.2.",
@@ -157,7 +157,7 @@ pub(crate) fn figure_5_5(context: &mut Context<'_>) -> Result<Report, ReproduceE
 /// Thesis figure 5.6.
 pub(crate) fn figure_5_6(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
     let mut rows = Vec::new();
-    for kind in WorkloadKind::ALL {
+    for kind in WorkloadKind::PUBLISHED {
         simulate(context, kind, &PERCENTAGES)?;
         for percent in PERCENTAGES {
             let capacity = CAPACITY as u64 * percent;

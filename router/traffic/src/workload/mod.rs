@@ -1,4 +1,5 @@
-//! Requests as in the thesis, 5.4.1: for web objects, for segments of videos, or for both.
+//! Requests as in the thesis, 5.4.1: for web objects, for segments of videos, or for both. Besides these, web objects
+//! with losses and with flash crowds.
 //!
 //! Stores depend on the order of requests, not on their times. So a Poisson process of independent requests becomes a
 //! sequence of independent draws. Only videos need a clock, because their requests follow each other at a fixed
@@ -16,6 +17,8 @@ use self::zipf::{Draws, Zipf};
 
 /// Number of the first video segment, above all web objects.
 const SEGMENTS: u64 = 1 << 40;
+/// Number of the first object of a flash crowd, above all video segments.
+const CROWDS: u64 = 1 << 60;
 
 /// Kind of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +29,18 @@ pub enum WorkloadKind {
     Video,
     /// Web objects and videos.
     Mixed,
+    /// Web objects; some are requested again, as after a loss on the way to the consumer.
+    Lossy,
+    /// Web objects, and flash crowds: many requests for a new object within a short time, and none afterwards.
+    Flash,
 }
 
 impl WorkloadKind {
+    /// The kinds of the thesis.
+    pub const PUBLISHED: [WorkloadKind; 3] = [WorkloadKind::Web, WorkloadKind::Video, WorkloadKind::Mixed];
     /// All kinds.
-    pub const ALL: [WorkloadKind; 3] = [WorkloadKind::Web, WorkloadKind::Video, WorkloadKind::Mixed];
+    pub const ALL: [WorkloadKind; 5] =
+        [WorkloadKind::Web, WorkloadKind::Video, WorkloadKind::Mixed, WorkloadKind::Lossy, WorkloadKind::Flash];
 
     /// Name on the command line and in reports.
     pub const fn name(self) -> &'static str {
@@ -38,6 +48,8 @@ impl WorkloadKind {
             WorkloadKind::Web => "web",
             WorkloadKind::Video => "video",
             WorkloadKind::Mixed => "mixed",
+            WorkloadKind::Lossy => "lossy",
+            WorkloadKind::Flash => "flash",
         }
     }
 }
@@ -50,7 +62,7 @@ impl fmt::Display for WorkloadKind {
 
 /// The text names no workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown workload '{0}', expected 'web', 'video' or 'mixed'")]
+#[error("unknown workload '{0}', expected 'web', 'video', 'mixed', 'lossy' or 'flash'")]
 pub struct UnknownWorkload(pub String);
 
 impl FromStr for WorkloadKind {
@@ -80,12 +92,23 @@ pub struct WorkloadShape {
     pub segments_per_s: f64,
     /// Share of web requests in a mixed workload, 0 to 1.
     pub web_share: f64,
+    /// Share of requests in a lossy workload that are repeated, 0 to 1.
+    pub lost_share: f64,
+    /// Number of requests after which they are repeated.
+    pub repeat_after: u64,
+    /// Number of requests from the start of a flash crowd to the start of the next one.
+    pub crowd_interval: u64,
+    /// Number of requests of a flash crowd; at least 1.
+    pub crowd_requests: u64,
+    /// Number of requests from one of a flash crowd to its next one.
+    pub crowd_gap: u64,
     /// Seed of the random numbers.
     pub seed: u64,
 }
 
 impl WorkloadShape {
-    /// Parameters of the thesis.
+    /// Parameters of the thesis. For losses and flash crowds, which it does not have: 5 % of the requests are repeated
+    /// after 1,000 others; a flash crowd of 100 requests begins every 1,000 requests and lasts for 10,000.
     pub fn published(kind: WorkloadKind) -> Self {
         WorkloadShape {
             kind,
@@ -96,15 +119,20 @@ impl WorkloadShape {
             videos_per_s: 0.5,
             segments_per_s: 625.0,
             web_share: 0.7,
+            lost_share: 0.05,
+            repeat_after: 1_000,
+            crowd_interval: 1_000,
+            crowd_requests: 100,
+            crowd_gap: 100,
             seed: 1,
         }
     }
 
-    /// Number of different packets.
+    /// Number of different packets. Those of flash crowds do not count: there are always new ones.
     pub fn packets(&self) -> u64 {
         let videos = self.videos.saturating_mul(self.segments);
         match self.kind {
-            WorkloadKind::Web => self.objects,
+            WorkloadKind::Web | WorkloadKind::Lossy | WorkloadKind::Flash => self.objects,
             WorkloadKind::Video => videos,
             WorkloadKind::Mixed => self.objects.saturating_add(videos),
         }
@@ -123,6 +151,20 @@ pub struct Workload {
     watched: VecDeque<(f64, u64)>,
     /// Start time of the next video.
     next_video: f64,
+    /// Number of requests so far.
+    requests: u64,
+    /// Requests that will come for repetitions or flash crowds, in order of time.
+    due: VecDeque<Due>,
+}
+
+/// Requests for one packet at known times, counted in requests.
+#[derive(Debug)]
+struct Due {
+    /// Time of the next one.
+    at: u64,
+    number: u64,
+    /// Number of requests from now on, at the same intervals.
+    left: u64,
 }
 
 impl Workload {
@@ -131,7 +173,16 @@ impl Workload {
         let mut draws = Draws::new(shape.seed);
         let next_video = draws.interval(shape.videos_per_s);
         let (objects, videos) = (Zipf::new(shape.objects, shape.alpha), Zipf::new(shape.videos, shape.alpha));
-        Workload { shape, draws, objects, videos, watched: VecDeque::new(), next_video }
+        Workload {
+            shape,
+            draws,
+            objects,
+            videos,
+            watched: VecDeque::new(),
+            next_video,
+            requests: 0,
+            due: VecDeque::new(),
+        }
     }
 
     /// Returns the next request, as the hash of its name.
@@ -139,14 +190,48 @@ impl Workload {
         mix(self.next_number())
     }
 
-    /// Returns the next request, as the number of the packet: web objects from 1 on, video segments from 2^40 on.
+    /// Returns the next request, as the number of the packet: web objects from 1 on, video segments from 2^40 on,
+    /// objects of flash crowds from 2^60 on.
     pub fn next_number(&mut self) -> u64 {
+        self.requests += 1;
         match self.shape.kind {
             WorkloadKind::Web => self.next_object(),
             WorkloadKind::Video => self.next_segment(),
             WorkloadKind::Mixed if self.draws.unit() < self.shape.web_share => self.next_object(),
             WorkloadKind::Mixed => self.next_segment(),
+            WorkloadKind::Lossy => self.next_lossy(),
+            WorkloadKind::Flash => self.next_of_crowd().unwrap_or_else(|| self.next_object()),
         }
+    }
+
+    fn take_due(&mut self) -> Option<Due> {
+        self.due.front().filter(|due| due.at <= self.requests)?;
+        self.due.pop_front()
+    }
+
+    fn next_lossy(&mut self) -> u64 {
+        if let Some(Due { number, .. }) = self.take_due() {
+            return number;
+        }
+        let number = self.next_object();
+        if self.draws.unit() < self.shape.lost_share {
+            self.due.push_back(Due { at: self.requests + self.shape.repeat_after, number, left: 1 });
+        }
+        number
+    }
+
+    /// Returns the next request of a flash crowd if one is due.
+    fn next_of_crowd(&mut self) -> Option<u64> {
+        let WorkloadShape { crowd_interval, crowd_requests, crowd_gap, .. } = self.shape;
+        if self.requests.is_multiple_of(crowd_interval) {
+            let number = CROWDS + self.requests / crowd_interval;
+            self.due.push_front(Due { at: self.requests, number, left: crowd_requests });
+        }
+        let due = self.take_due()?;
+        if due.left > 1 {
+            self.due.push_back(Due { at: self.requests + crowd_gap, left: due.left - 1, ..due });
+        }
+        Some(due.number)
     }
 
     fn next_object(&mut self) -> u64 {
@@ -230,6 +315,36 @@ mod tests {
         }
         assert!((69_200..70_800).contains(&web), "{web}");
         assert_eq!(WorkloadShape::published(WorkloadKind::Mixed).packets(), 110_000_000);
+    }
+
+    #[test]
+    fn some_requests_are_repeated_once_after_a_while() {
+        let mut workload = Workload::new(WorkloadShape::published(WorkloadKind::Lossy));
+        let numbers: Vec<u64> = (0..200_000).map(|_| workload.next_number()).collect();
+        // Rare objects, which are hardly drawn twice.
+        let again = (1_000..numbers.len()).filter(|&at| numbers[at] > 1_000_000 && numbers[at - 1_000] == numbers[at]);
+        let rare = numbers.iter().filter(|&&number| number > 1_000_000).count();
+        let share = again.count() as f64 / rare as f64;
+        assert!((0.043..0.053).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn a_crowd_requests_its_object_at_intervals_and_then_never_again() {
+        let mut workload = Workload::new(WorkloadShape::published(WorkloadKind::Flash));
+        let mut times: HashMap<u64, Vec<u64>> = HashMap::new();
+        for time in 0..50_000 {
+            let number = workload.next_number();
+            if number >= CROWDS {
+                times.entry(number).or_default().push(time);
+            }
+        }
+        let complete: Vec<&Vec<u64>> = times.values().filter(|times| times.len() == 100).collect();
+        assert!((38..=41).contains(&complete.len()), "{}", complete.len());
+        for times in complete {
+            let length = times[99] - times[0];
+            assert!((9_900..=10_300).contains(&length), "{length}");
+        }
+        assert!(times.values().all(|times| times.len() <= 100));
     }
 
     #[test]

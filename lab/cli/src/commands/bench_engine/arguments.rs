@@ -139,9 +139,9 @@ pub struct EngineArgs {
     /// The flood's Interests have CanBePrefix and names of any length up to --flood-components
     #[arg(long, requires = "flood")]
     pub(super) flood_can_be_prefix: bool,
-    /// Measure cache policies instead: Interests follow this workload (web, video or mixed). The Content Store answers
-    /// from what its policy has kept; a producer answers the rest. Each policy has its own tables. After the caches
-    /// have filled, the policies alternate in turns of 25 ms
+    /// Measure cache policies instead: Interests follow this workload (web, video, mixed, lossy or flash). The Content
+    /// Store answers from what its policy has kept; a producer answers the rest. Each policy has its own tables. After
+    /// the caches have filled, the policies alternate in turns of 25 ms
     #[arg(long, value_name = "NAME", conflicts_with_all = [
         "flood", "stripped", "computing", "schedule", "misplaced", "workers", "names", "hit_ratio", "unanswered",
         "data_without_token", "load",

@@ -73,7 +73,7 @@ pub struct SimulateArgs {
     /// Policies, with settings if any [default: all]
     #[arg(short, long, value_name = "LIST", value_delimiter = ',')]
     policy: Vec<PolicyChoice>,
-    /// Workload that generates the requests: web, video, mixed
+    /// Workload that generates the requests: web, video, mixed, lossy, flash
     #[arg(long, value_name = "NAME", required_unless_present = "trace", conflicts_with = "trace")]
     workload: Option<WorkloadKind>,
     /// File with the requests, optionally compressed with zstd

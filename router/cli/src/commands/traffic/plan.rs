@@ -129,7 +129,7 @@ pub struct PatternEntry {
     /// Choose among --names at random, with this exponent of a Zipf distribution
     #[arg(long, value_name = "ALPHA", requires = "names")]
     pub zipf: Option<f64>,
-    /// Request the names of a workload of 'namehop cache simulate': web, video, mixed
+    /// Request the names of a workload of 'namehop cache simulate': web, video, mixed, lossy, flash
     #[arg(long, value_name = "KIND", conflicts_with_all = ["names", "zipf"])]
     #[serde(default, deserialize_with = "written")]
     pub workload: Option<WorkloadKind>,
