@@ -144,7 +144,7 @@ def test_a_cache_policy(tree):
     (store / "oldest.rs").write_text(POLICY)
     replace(store / "lib.rs", "\nmod list;\n", "\nmod list;\nmod oldest;\n")
     replace(store / "lib.rs", "\npub use lfu::Lfu;\n", "\npub use lfu::Lfu;\npub use oldest::Oldest;\n")
-    replace(store / "lib.rs", '\n    Lru "lru"', '\n    Oldest "oldest" Everything Oldest (0.0, 0.0, 1.5);\n    Lru "lru"')
+    replace(store / "lib.rs", '\n    Lru "lru"', '\n    Oldest "oldest" Guarded Everything Oldest (0.0, 0.0, 1.5);\n    Lru "lru"')
     replace(tree / "docs/caching.md", "\n| `lru` | all Data", "\n| `oldest` | all Data | the oldest | 16 bytes |\n| `lru` | all Data")
     assert len(touched(tree)) == promised("a cache policy")
     # All tests of policies take it from the list, and it is a value of the setting.

@@ -68,40 +68,52 @@ impl AdmissionPolicy for Everything {
     fn prefetch(&self, _: u64) {}
 }
 
-/// An admission policy in front of an eviction policy: the whole policy of a store.
+/// An admission policy with what it needs to compare packets with the victim of an eviction policy.
 #[derive(Debug)]
-pub struct Guarded<A, E> {
-    admission: A,
-    eviction: E,
-    /// Name hashes of the packets in the store, for admission policies that compare; 8 bytes per slot.
+pub(crate) struct Contest<A> {
+    pub(crate) admission: A,
+    /// Name hashes of the packets in the store; 8 bytes per slot.
     names: Words,
-    /// Value of the victim when it was last determined, for policies that compare.
+    /// Value of the victim when it was last determined.
     bar: Option<u32>,
-    /// Number of Data rejected since then.
+    /// Number of packets that lost against it since then.
     refused: u32,
 }
 
-impl<A: AdmissionPolicy, E: EvictionPolicy> Guarded<A, E> {
-    /// Makes a policy for an empty store.
+impl<A: AdmissionPolicy> Contest<A> {
+    /// Makes a contest for an empty store.
     ///
     /// # Errors
     /// If the memory is not available.
-    pub fn new(parameters: &Parameters) -> Result<Self, TableError> {
+    pub(crate) fn new(parameters: &Parameters) -> Result<Self, TableError> {
         let names = if A::COMPARES { parameters.slots } else { 0 };
-        let (admission, eviction) = (A::new(parameters)?, E::new(parameters)?);
-        Ok(Guarded { admission, eviction, names: Words::new(names)?, bar: None, refused: 0 })
+        Ok(Contest { admission: A::new(parameters)?, names: Words::new(names)?, bar: None, refused: 0 })
+    }
+
+    /// Notes the name of a packet that entered the store.
+    #[inline]
+    pub(crate) fn set_name(&mut self, id: u32, name_hash: u64) {
+        if A::COMPARES {
+            self.names.set(id as usize, name_hash);
+        }
+    }
+
+    /// Returns the hash of the name of a packet in the store.
+    #[inline]
+    pub(crate) fn name(&self, id: u32) -> u64 {
+        self.names.get(id as usize)
     }
 
     /// Returns true if this name has a higher value than the victim. The victim's value is determined once, and again
     /// only after it led to [`AdmissionPolicy::PATIENCE`] rejections. Then the victim gets another round, so that a
     /// single packet with a higher value than all arrivals does not keep them all out.
     #[inline]
-    fn exceeds_victim(&mut self, name_hash: u64) -> bool {
+    pub(crate) fn exceeds_victim(&mut self, name_hash: u64, eviction: &mut impl EvictionPolicy) -> bool {
         let bar = match self.bar {
             Some(bar) => bar,
             None => {
-                let Some(victim) = self.eviction.victim() else { return true };
-                let bar = self.admission.worth(self.names.get(victim as usize));
+                let Some(victim) = eviction.victim() else { return true };
+                let bar = self.admission.worth(self.name(victim));
                 self.bar = Some(bar);
                 self.refused = 0;
                 bar
@@ -111,11 +123,47 @@ impl<A: AdmissionPolicy, E: EvictionPolicy> Guarded<A, E> {
         if !exceeds {
             self.refused += 1;
             if self.refused >= A::PATIENCE {
-                self.eviction.spared();
+                eviction.spared();
                 self.bar = None;
             }
         }
         exceeds
+    }
+
+    /// Reports that the victim left the store, or may have.
+    #[inline]
+    pub(crate) fn victim_left(&mut self) {
+        self.bar = None;
+    }
+
+    /// Prefetches the memory that holds the hash of a packet's name.
+    #[inline]
+    pub(crate) fn prefetch_name(&self, id: u32) {
+        self.names.prefetch(id as usize);
+    }
+
+    /// Prefetches the memory that the value of a packet in the store is read from.
+    #[inline]
+    pub(crate) fn prefetch_worth(&self, id: u32, name_hash: u64) {
+        self.prefetch_name(id);
+        self.admission.prefetch(name_hash);
+    }
+}
+
+/// An admission policy in front of an eviction policy: the whole policy of a store.
+#[derive(Debug)]
+pub struct Guarded<A, E> {
+    contest: Contest<A>,
+    eviction: E,
+}
+
+impl<A: AdmissionPolicy, E: EvictionPolicy> Guarded<A, E> {
+    /// Makes a policy for an empty store.
+    ///
+    /// # Errors
+    /// If the memory is not available.
+    pub fn new(parameters: &Parameters) -> Result<Self, TableError> {
+        Ok(Guarded { contest: Contest::new(parameters)?, eviction: E::new(parameters)? })
     }
 }
 
@@ -130,14 +178,14 @@ impl<A: AdmissionPolicy, E: EvictionPolicy> CachePolicy for Guarded<A, E> {
 
     #[inline]
     fn requested(&mut self, name_hash: u64) {
-        self.admission.requested(name_hash);
+        self.contest.admission.requested(name_hash);
     }
 
     #[inline]
     fn admits(&mut self, arrival: &Arrival, is_full: bool) -> bool {
         let admits = match A::COMPARES && is_full {
-            true => self.exceeds_victim(arrival.name_hash),
-            false => self.admission.admits(arrival.name_hash),
+            true => self.contest.exceeds_victim(arrival.name_hash, &mut self.eviction),
+            false => self.contest.admission.admits(arrival.name_hash),
         };
         if admits {
             self.eviction.expected(arrival);
@@ -147,9 +195,7 @@ impl<A: AdmissionPolicy, E: EvictionPolicy> CachePolicy for Guarded<A, E> {
 
     #[inline]
     fn admitted(&mut self, id: u32, arrival: &Arrival) {
-        if A::COMPARES {
-            self.names.set(id as usize, arrival.name_hash);
-        }
+        self.contest.set_name(id, arrival.name_hash);
         self.eviction.admitted(id, arrival);
     }
 
@@ -165,13 +211,13 @@ impl<A: AdmissionPolicy, E: EvictionPolicy> CachePolicy for Guarded<A, E> {
 
     #[inline]
     fn evicted(&mut self, id: u32) {
-        self.bar = None;
+        self.contest.victim_left();
         self.eviction.evicted(id);
     }
 
     #[inline]
     fn removed(&mut self, id: u32) {
-        self.bar = None;
+        self.contest.victim_left();
         self.eviction.removed(id);
     }
 
@@ -195,18 +241,22 @@ impl<A: AdmissionPolicy, E: EvictionPolicy> CachePolicy for Guarded<A, E> {
         self.eviction.prefetch_hit(id);
     }
 
+    fn admits_most(&self) -> bool {
+        !A::COUNTS
+    }
+
     fn compares_each(&self) -> bool {
         A::COMPARES && A::PATIENCE == 1
     }
 
     #[inline]
     fn prefetch_request(&self, name_hash: u64) {
-        self.admission.prefetch_request(name_hash);
+        self.contest.admission.prefetch_request(name_hash);
     }
 
     #[inline]
     fn prefetch_name(&self, name_hash: u64) {
-        self.admission.prefetch(name_hash);
+        self.contest.admission.prefetch(name_hash);
         self.eviction.prefetch_name(name_hash);
     }
 
@@ -215,8 +265,7 @@ impl<A: AdmissionPolicy, E: EvictionPolicy> CachePolicy for Guarded<A, E> {
         self.eviction.prefetch(id);
         // Patient policies read it too rarely.
         if self.compares_each() {
-            self.names.prefetch(id as usize);
-            self.admission.prefetch(name_hash);
+            self.contest.prefetch_worth(id, name_hash);
         }
     }
 
@@ -231,6 +280,9 @@ impl<A: AdmissionPolicy, E: EvictionPolicy> CachePolicy for Guarded<A, E> {
 pub trait CachePolicy: Send {
     /// Returns true if [`requested`](Self::requested) has an effect.
     fn counts(&self) -> bool;
+    /// Returns true if the policy admits most Data. Others admit a few packets in a hundred, so that prefetching the
+    /// place of each is not worthwhile.
+    fn admits_most(&self) -> bool;
     /// Returns true if the policy examines arriving Data. If not, [`admits`](Self::admits) always returns true, and
     /// neither it nor [`prefetch_name`](Self::prefetch_name) has another effect.
     fn expects(&self) -> bool;
@@ -263,8 +315,8 @@ pub trait CachePolicy: Send {
     fn prefetch(&self, id: u32);
     /// See [`EvictionPolicy::prefetch_hit`].
     fn prefetch_hit(&self, id: u32);
-    /// Returns true if the policy compares each arriving Data with another victim. So the prefetch plane predicts a
-    /// victim for each, although most Data may be rejected.
+    /// Returns true if the policy examines a packet that may be evicted for each arriving Data. So the prefetch plane
+    /// predicts one for each, although most Data may be rejected.
     fn compares_each(&self) -> bool;
     /// Prefetches the memory that [`requested`](Self::requested) reads. Called once for each request of a group, before
     /// the first one is reported.

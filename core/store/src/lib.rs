@@ -2,9 +2,9 @@
 //!
 //! An [`EvictionPolicy`] orders packets, which it knows as small numbers (slots of the Content Store). An
 //! [`AdmissionPolicy`] knows hashes of names and decides which Data enters. [`Guarded`] combines one of each into the
-//! policy of a store. No policy holds packets, so the engine and simulations run the same code. None allocates after
-//! the start. All operations take constant time, amortised where a hand advances until it finds a victim; only
-//! `priority-fifo` takes longer, because it sorts its packets by time.
+//! policy of a store; [`Windowed`] does so behind a window for new Data. No policy holds packets, so the engine and
+//! simulations run the same code. None allocates after the start. All operations take constant time, amortised where a
+//! hand advances until it finds a victim; only `priority-fifo` takes longer, because it sorts its packets by time.
 //!
 //! A policy is a file that implements one of the two traits, and a line in the list `policies!` below.
 //!
@@ -24,6 +24,7 @@
 //! | `s3-fifo` | all | two queues, which remember evicted names | 41 |
 //! | `sieve` | all | a hand skips used packets | 16 |
 //! | `w-tinylfu` | all | a window; packets that leave it must win a comparison | 36 |
+//! | `w-tinylfu-clock` | all, into a window; from there as `tinylfu-clock` | the oldest, or as `clock` | 61 to 120 |
 //! | `priority-fifo` | all | unsolicited, then stale, then first in, first out | 20 to 32 |
 //!
 //! The bytes are for a store with a packet in every slot; the memory for remembered names is counted per packet of
@@ -67,6 +68,7 @@ mod sketch;
 mod slots;
 mod tinylfu;
 mod w_tinylfu;
+mod windowed;
 mod words;
 
 #[cfg(test)]
@@ -93,13 +95,14 @@ pub use s3_fifo::S3Fifo;
 pub use sieve::Sieve;
 pub use tinylfu::{PatientTinyLfu, TinyLfu};
 pub use w_tinylfu::WTinyLfu;
+pub use windowed::Windowed;
 
-/// Makes [`PolicyKind`] from the list of policies: each line has a variant, its name in configurations, an admission
-/// policy, an eviction policy, and the cache lines that a hit, a decision and an eviction touch (see [`Lines`]; a test
-/// tells the numbers). The first line is the default.
+/// Makes [`PolicyKind`] from the list of policies: each line has a variant, its name in configurations, the type that
+/// joins an admission and an eviction policy, these two, and the cache lines that a hit, a decision and an eviction
+/// touch (see [`Lines`]; a test tells the numbers). The first line is the default.
 macro_rules! policies {
     ($(
-        $policy:ident $name:literal $admission:ident $eviction:ident
+        $policy:ident $name:literal $store:ident $admission:ident $eviction:ident
         ($hit:literal, $decision:literal, $evicting:literal);
     )*) => {
         /// Names of the policies, as in a configuration file.
@@ -107,7 +110,8 @@ macro_rules! policies {
         pub enum PolicyKind {
             $(
                 #[doc = concat!(
-                    "[`", stringify!($admission), "`] admits, [`", stringify!($eviction), "`] evicts; ",
+                    "[`", stringify!($store), "`]: [`", stringify!($admission), "`] admits, [`",
+                    stringify!($eviction), "`] evicts; ",
                     "written `", $name, "`."
                 )]
                 $policy,
@@ -134,8 +138,9 @@ macro_rules! policies {
 
             #[cfg(test)]
             fn model(self, parameters: &Parameters) -> Box<dyn tests::models::Model> {
+                use tests::models::HasModel;
                 match self {
-                    $(PolicyKind::$policy => tests::models::model_of::<$admission, $eviction>(parameters),)*
+                    $(PolicyKind::$policy => $store::<$admission, $eviction>::model(parameters),)*
                 }
             }
 
@@ -145,7 +150,7 @@ macro_rules! policies {
             /// If the memory for the policy is not available.
             pub fn visit<V: PolicyVisitor>(self, parameters: &Parameters, visitor: V) -> Result<V::Output, TableError> {
                 Ok(match self {
-                    $(PolicyKind::$policy => visitor.visit(Guarded::<$admission, $eviction>::new(parameters)?),)*
+                    $(PolicyKind::$policy => visitor.visit($store::<$admission, $eviction>::new(parameters)?),)*
                 })
             }
         }
@@ -153,21 +158,22 @@ macro_rules! policies {
 }
 
 policies! {
-    TinyLfuClock "tinylfu-clock" PatientTinyLfu Clock (1.0, 1.3, 5.4);
-    Lru "lru" Everything Lru (4.1, 0.0, 3.3);
-    Fifo "fifo" Everything Fifo (0.0, 0.0, 3.3);
-    Random "random" Everything Random (0.0, 0.0, 4.0);
-    Lfu "lfu" Everything Lfu (5.2, 0.0, 2.7);
-    Arc "arc" Everything Arc (2.9, 1.0, 3.9);
-    Clock "clock" Everything Clock (1.0, 0.0, 4.4);
-    ClockPro "clock-pro" Everything ClockPro (1.0, 1.0, 14.1);
-    TinyLfu "tinylfu" TinyLfu Fifo (0.0, 6.3, 4.3);
-    TinyLfuRandom "tinylfu-random" TinyLfu Random (0.0, 4.0, 5.0);
-    Filter "filter" Filter Fifo (0.0, 1.0, 3.3);
-    S3Fifo "s3-fifo" Everything S3Fifo (1.0, 1.0, 3.7);
-    Sieve "sieve" Everything Sieve (1.0, 0.0, 2.1);
-    WTinyLfu "w-tinylfu" Everything WTinyLfu (3.5, 0.0, 5.5);
-    PriorityFifo "priority-fifo" Everything PriorityFifo (0.0, 0.0, 2.5);
+    TinyLfuClock "tinylfu-clock" Guarded PatientTinyLfu Clock (1.0, 1.3, 5.4);
+    Lru "lru" Guarded Everything Lru (4.1, 0.0, 3.3);
+    Fifo "fifo" Guarded Everything Fifo (0.0, 0.0, 3.3);
+    Random "random" Guarded Everything Random (0.0, 0.0, 4.0);
+    Lfu "lfu" Guarded Everything Lfu (5.2, 0.0, 2.7);
+    Arc "arc" Guarded Everything Arc (2.9, 1.0, 3.9);
+    Clock "clock" Guarded Everything Clock (1.0, 0.0, 4.4);
+    ClockPro "clock-pro" Guarded Everything ClockPro (1.0, 1.0, 14.1);
+    TinyLfu "tinylfu" Guarded TinyLfu Fifo (0.0, 6.3, 4.3);
+    TinyLfuRandom "tinylfu-random" Guarded TinyLfu Random (0.0, 4.0, 5.0);
+    Filter "filter" Guarded Filter Fifo (0.0, 1.0, 3.3);
+    S3Fifo "s3-fifo" Guarded Everything S3Fifo (1.0, 1.0, 3.7);
+    Sieve "sieve" Guarded Everything Sieve (1.0, 0.0, 2.1);
+    WTinyLfu "w-tinylfu" Guarded Everything WTinyLfu (3.5, 0.0, 5.5);
+    WTinyLfuClock "w-tinylfu-clock" Windowed PatientTinyLfu Clock (1.0, 0.0, 5.6);
+    PriorityFifo "priority-fifo" Guarded Everything PriorityFifo (0.0, 0.0, 2.5);
 }
 
 /// An operation on a policy of any type.

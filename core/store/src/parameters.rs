@@ -51,10 +51,10 @@ pub struct Tuning {
     /// 2^24.
     pub counters: Option<u32>,
     /// Policies with `tinylfu` in their name: requests after which counters are halved, per packet of the store. When
-    /// absent, 50 for `tinylfu-clock` and 10 for the others.
+    /// absent, 50 for `tinylfu-clock` and `w-tinylfu-clock`, and 10 for the others.
     pub sample: Option<u32>,
-    /// `w-tinylfu`: share of the store that new packets enter.
-    pub window: f64,
+    /// `w-tinylfu`, `w-tinylfu-clock`: share of the store that new packets enter. When absent, 0.01 and 0.03.
+    pub window: Option<f64>,
     /// `w-tinylfu`: share of the main part (the rest of the store) for packets that were used there.
     pub protected: f64,
     /// `s3-fifo`: share of the store that new packets enter.
@@ -75,7 +75,7 @@ impl Default for Tuning {
             threshold: 2,
             counters: None,
             sample: None,
-            window: 0.01,
+            window: None,
             protected: 0.8,
             small: 0.1,
             ghosts: 0.9,
@@ -162,6 +162,7 @@ fn settings_of(kind: PolicyKind) -> &'static [&'static str] {
         PolicyKind::Filter => &["history", "threshold", "counters"],
         PolicyKind::TinyLfu | PolicyKind::TinyLfuClock => &["sample"],
         PolicyKind::TinyLfuRandom => &["sample", "seed"],
+        PolicyKind::WTinyLfuClock => &["sample", "window"],
         PolicyKind::WTinyLfu => &["sample", "window", "protected"],
         PolicyKind::S3Fifo => &["small", "ghosts", "promote"],
         PolicyKind::Random => &["seed"],
@@ -179,7 +180,7 @@ fn set(tuning: &mut Tuning, setting: &str, value: &str) -> Result<(), &'static s
             tuning.counters = Some(if counters.is_power_of_two() { counters } else { return Err(POWER) });
         }
         "sample" => tuning.sample = Some(within(value, 1, 1000, "a number from 1 to 1000")?),
-        "window" => tuning.window = within(value, 0.0, 1.0, SHARE)?,
+        "window" => tuning.window = Some(within(value, 0.0, 1.0, SHARE)?),
         "protected" => tuning.protected = within(value, 0.0, 1.0, SHARE)?,
         "small" => tuning.small = within(value, 0.0, 1.0, SHARE)?,
         "ghosts" => tuning.ghosts = within(value, 0.0, 10.0, "a number from 0 to 10")?,
@@ -211,14 +212,17 @@ impl fmt::Display for PolicyChoice {
     }
 }
 
+fn optional(value: &Option<impl fmt::Display>) -> String {
+    value.as_ref().map(ToString::to_string).unwrap_or_default()
+}
+
 fn shown(tuning: &Tuning, setting: &str) -> String {
-    let optional = |value: Option<u32>| value.map(|value| value.to_string()).unwrap_or_default();
     match setting {
-        "history" => optional(tuning.history),
+        "history" => optional(&tuning.history),
         "threshold" => tuning.threshold.to_string(),
-        "counters" => optional(tuning.counters),
-        "sample" => optional(tuning.sample),
-        "window" => tuning.window.to_string(),
+        "counters" => optional(&tuning.counters),
+        "sample" => optional(&tuning.sample),
+        "window" => optional(&tuning.window),
         "protected" => tuning.protected.to_string(),
         "small" => tuning.small.to_string(),
         "ghosts" => tuning.ghosts.to_string(),

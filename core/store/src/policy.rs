@@ -28,13 +28,20 @@ struct Traits {
     counts: bool,
     /// [`CachePolicy::expects`] of the policy.
     expects: bool,
+    /// [`CachePolicy::admits_most`] of the policy.
+    admits_most: bool,
     /// [`CachePolicy::compares_each`] of the policy.
     compares_each: bool,
 }
 
 impl Traits {
     fn of(policy: &dyn CachePolicy) -> Self {
-        Traits { counts: policy.counts(), expects: policy.expects(), compares_each: policy.compares_each() }
+        Traits {
+            counts: policy.counts(),
+            expects: policy.expects(),
+            admits_most: policy.admits_most(),
+            compares_each: policy.compares_each(),
+        }
     }
 }
 
@@ -151,6 +158,11 @@ impl CachePolicy for Policy {
     #[inline]
     fn expects(&self) -> bool {
         self.traits.expects
+    }
+
+    #[inline]
+    fn admits_most(&self) -> bool {
+        self.traits.admits_most
     }
 
     #[inline]

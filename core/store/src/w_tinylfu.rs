@@ -9,6 +9,8 @@ use crate::{Ahead, Arrival, EvictionPolicy, Parameters};
 
 /// Default number of requests in a sample per packet of the store.
 const SAMPLE: u32 = 10;
+/// Default share of the store that new packets enter.
+const WINDOW_SHARE: f64 = 0.01;
 /// Marks: which list a packet is in.
 const WINDOW: u8 = 1;
 const PROBATION: u8 = 2;
@@ -73,7 +75,7 @@ impl EvictionPolicy for WTinyLfu {
     const EXPECTS: bool = true;
 
     fn new(parameters: &Parameters) -> Result<Self, TableError> {
-        let window_capacity = parameters.share(parameters.tuning.window).max(1);
+        let window_capacity = parameters.share(parameters.tuning.window.unwrap_or(WINDOW_SHARE)).max(1);
         let main_capacity = parameters.capacity.saturating_sub(window_capacity);
         Ok(WTinyLfu {
             slots: Slots::new(parameters.slots)?,

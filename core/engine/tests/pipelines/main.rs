@@ -18,6 +18,7 @@ mod new_nexthop;
 mod packets;
 mod pit_token;
 mod requests;
+mod retransmissions;
 mod router;
 mod scope;
 mod second_tier;

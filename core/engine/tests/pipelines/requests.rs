@@ -34,7 +34,9 @@ fn misses_before_a_hit(policy: &str, ask: impl Fn() -> InterestMaker) -> u32 {
 
 #[test]
 fn data_is_worth_as_much_by_whatever_name_it_is_asked_for() {
-    for policy in ["filter", "filter:threshold=4", "tinylfu", "tinylfu-random", "tinylfu-clock", "w-tinylfu"] {
+    for policy in
+        ["filter", "filter:threshold=4", "tinylfu", "tinylfu-random", "tinylfu-clock", "w-tinylfu", "w-tinylfu-clock"]
+    {
         let by_name = misses_before_a_hit(policy, || interest(WANTED));
         let ways: [(&str, &dyn Fn() -> InterestMaker); 3] = [
             ("a prefix", &|| interest("/B").prefix()),

@@ -53,6 +53,10 @@ impl CachePolicy for Change {
         self.newer.expects()
     }
 
+    fn admits_most(&self) -> bool {
+        self.newer.admits_most()
+    }
+
     fn compares_each(&self) -> bool {
         self.newer.compares_each()
     }

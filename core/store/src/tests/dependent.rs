@@ -156,7 +156,14 @@ fn lines_of_requests_that_leave_the_history_are_prefetched_once() {
 
 #[test]
 fn lines_of_decisions_are_prefetched_for_a_whole_burst() {
-    for kind in [PolicyKind::TinyLfu, PolicyKind::TinyLfuRandom, PolicyKind::Filter] {
+    let limits = [
+        (PolicyKind::TinyLfu, BURST / 8),
+        (PolicyKind::TinyLfuRandom, BURST / 8),
+        (PolicyKind::Filter, BURST / 8),
+        // A packet of the window that stays evicts one of the rest, which is not predicted.
+        (PolicyKind::WTinyLfuClock, BURST / 4),
+    ];
+    for (kind, limit) in limits {
         let (mut policy, first) = full(kind);
         let mut name_of: Vec<u64> = (0..CAPACITY).map(|id| mix(id.into())).collect();
         for burst in 0..20 {
@@ -166,6 +173,10 @@ fn lines_of_decisions_are_prefetched_for_a_whole_burst() {
                 for &name in &names {
                     if let Some(victim) = policy.compares_each().then(|| policy.upcoming(&mut ahead)).flatten() {
                         policy.prefetch_victim(victim, name_of[victim as usize]);
+                        // If the Data enters, it takes the victim's slot here.
+                        if policy.admits_most() {
+                            policy.prefetch(victim);
+                        }
                     }
                     policy.prefetch_name(name);
                 }
@@ -184,7 +195,7 @@ fn lines_of_decisions_are_prefetched_for_a_whole_burst() {
             };
             let touched = touched_lines(|| names.iter().for_each(|&name| decide(&mut policy, &mut name_of, name))).0;
             let missed = missed(touched, &cached);
-            assert!(missed as u64 <= BURST / 8, "{kind}: {missed} lines in burst {burst}");
+            assert!(missed as u64 <= limit, "{kind}: {missed} lines in burst {burst}");
         }
     }
 }

@@ -138,6 +138,100 @@ impl Model for Guarded {
     }
 }
 
+/// A window in front of a store.
+struct Windowed {
+    sketch: Sketch,
+    /// Rejections before another victim is compared.
+    patience: u32,
+    /// Names in the window, the oldest first.
+    window: Vec<u64>,
+    rest: Box<dyn EvictionModel>,
+    /// Capacity of the window.
+    capacity: usize,
+    rest_capacity: usize,
+    /// The victim's value when it was determined, and the number of rejections since.
+    bar: Option<(u8, u32)>,
+}
+
+impl Windowed {
+    fn exceeds_victim(&mut self, name: u64) -> bool {
+        if self.bar.is_none() {
+            self.bar = self.rest.victim().map(|victim| (self.sketch.estimate(hash(victim)), 0));
+        }
+        let Some((bar, refused)) = &mut self.bar else { return false };
+        let exceeds = self.sketch.estimate(hash(name)) > *bar;
+        *refused += u32::from(!exceeds);
+        if *refused == self.patience {
+            self.rest.spared();
+            self.bar = None;
+        }
+        exceeds
+    }
+
+    fn make_room(&mut self) {
+        if self.window.len() < self.capacity {
+            if let Some(victim) = self.rest.victim() {
+                self.bar = None;
+                self.rest.erase(victim);
+            }
+        } else if self.exceeds_victim(self.window[0]) {
+            self.bar = None;
+            self.leave_window(true);
+        } else {
+            self.window.remove(0);
+        }
+    }
+
+    fn leave_window(&mut self, is_full: bool) {
+        let data = Data { name: self.window.remove(0), freshness: 0 };
+        self.rest.enter(data, is_full, 0, true, Decided::default());
+    }
+
+    fn arrive(&mut self, data: Data) {
+        if self.names().contains(&data.name) {
+            return self.hit(data.name);
+        }
+        if self.names().len() >= self.capacity + self.rest_capacity {
+            self.make_room();
+        }
+        self.window.push(data.name);
+        while self.window.len() > self.capacity && self.rest.names().len() < self.rest_capacity {
+            self.leave_window(false);
+        }
+    }
+
+    fn hit(&mut self, name: u64) {
+        if !self.window.contains(&name) {
+            self.rest.hit(name);
+        }
+    }
+}
+
+impl Model for Windowed {
+    fn apply(&mut self, step: Step, _: Decided) {
+        match step {
+            Step::Request(data) => {
+                self.sketch.count(hash(data.name));
+                self.arrive(data);
+            }
+            Step::Data(data) => self.arrive(data),
+            Step::Erase(name) => {
+                if self.names().contains(&name) {
+                    self.bar = None;
+                }
+                self.window.retain(|&other| other != name);
+                self.rest.erase(name);
+            }
+        }
+    }
+
+    fn names(&self) -> Vec<u64> {
+        let mut names = [self.window.clone(), self.rest.names()].concat();
+        names.sort_unstable();
+        names
+    }
+}
+
 /// A policy that has a model of its eviction.
 pub trait HasEvictionModel {
     fn model(parameters: &Parameters) -> Box<dyn EvictionModel>;
@@ -192,8 +286,29 @@ fn sketch(parameters: &Parameters, usual: u32, per_line: u64) -> Sketch {
     Sketch::new(sample, per_line).expect("memory")
 }
 
-/// Returns the model of a store with the given admission and eviction.
-pub fn model_of<A: HasAdmissionModel, E: HasEvictionModel>(parameters: &Parameters) -> Box<dyn Model> {
-    let (admission, eviction) = (A::model(parameters), E::model(parameters));
-    Box::new(Guarded { admission, eviction, capacity: parameters.capacity, time: 0, bar: None })
+/// Returns the number of packets in a window with this share by default.
+fn window(parameters: &Parameters, usual: f64) -> usize {
+    ((parameters.capacity as f64 * parameters.tuning.window.unwrap_or(usual)) as usize).max(1)
+}
+
+/// A policy of a store that has a model.
+pub trait HasModel {
+    fn model(parameters: &Parameters) -> Box<dyn Model>;
+}
+
+impl<A: HasAdmissionModel, E: HasEvictionModel> HasModel for crate::Guarded<A, E> {
+    fn model(parameters: &Parameters) -> Box<dyn Model> {
+        let (admission, eviction) = (A::model(parameters), E::model(parameters));
+        Box::new(Guarded { admission, eviction, capacity: parameters.capacity, time: 0, bar: None })
+    }
+}
+
+impl<A: HasAdmissionModel, E: HasEvictionModel> HasModel for crate::Windowed<A, E> {
+    fn model(parameters: &Parameters) -> Box<dyn Model> {
+        let AdmissionModel::TinyLfu(sketch, patience) = A::model(parameters) else { panic!("it does not compare") };
+        let capacity = window(parameters, 0.03);
+        let rest_capacity = parameters.capacity - capacity;
+        let rest = E::model(parameters);
+        Box::new(Windowed { sketch, patience, window: Vec::new(), rest, capacity, rest_capacity, bar: None })
+    }
 }

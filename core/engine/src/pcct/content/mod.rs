@@ -247,11 +247,10 @@ impl ContentStore {
 
 /// Prefetches, and what the prefetch plane predicts.
 impl ContentStore {
-    /// Returns whether most Data is admitted. Policies that count requests admit a few packets in a hundred, so
-    /// prefetching a victim for each is not worthwhile.
+    /// Returns whether most Data is admitted.
     #[inline]
     pub(crate) fn admits_most(&self) -> bool {
-        self.admits() && !self.policy.counts()
+        self.admits() && self.policy.admits_most()
     }
 
     /// Returns the entry that will lose its Data after the entries that `ahead` has passed.
@@ -272,10 +271,11 @@ impl ContentStore {
         self.policy.counts()
     }
 
-    /// Returns whether the policy examines Data. Only then [`prefetch_decision`](Self::prefetch_decision) is useful.
+    /// Returns whether the policy examines Data, or a victim for each. Only then
+    /// [`prefetch_decision`](Self::prefetch_decision) is useful.
     #[inline]
     pub(crate) fn examines_data(&self) -> bool {
-        self.admits() && self.policy.expects()
+        self.admits() && (self.policy.expects() || self.policy.compares_each())
     }
 
     /// Prefetches the state that the policy changes with an Interest for a name.

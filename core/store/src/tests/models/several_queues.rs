@@ -182,7 +182,7 @@ pub(super) struct WTinyLfu {
 
 impl WTinyLfu {
     pub(super) fn new(parameters: &Parameters, sketch: Sketch) -> Self {
-        let window = ((parameters.capacity as f64 * parameters.tuning.window) as usize).max(1);
+        let window = super::window(parameters, 0.01);
         let main = parameters.capacity - window;
         let protected = (main as f64 * parameters.tuning.protected) as usize;
         WTinyLfu { lists: Default::default(), capacities: [window, main, protected], sketch }
