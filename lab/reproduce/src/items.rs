@@ -90,9 +90,9 @@ pub(crate) const ITEMS: &[Item] = items![
     "figure-5.4", Nothing, "Filter's insertion and hit rates by threshold and history",
         "Takemasa (2019), figure 5.4, equations 5.3 to 5.7", caching::filter::figure_5_4;
     "figure-5.5", Nothing, "Insertion rates of Filter and TinyLFU, simulated",
-        "Takemasa (2019), figure 5.5", caching::rates::figure_5_5;
+        "Takemasa (2019), figure 5.5", caching::insertion_rates::figure_5_5;
     "figure-5.6", Nothing, "Hit rates of cache policies, simulated",
-        "Takemasa (2019), figure 5.6", caching::rates::figure_5_6;
+        "Takemasa (2019), figure 5.6", caching::hit_rates::figure_5_6;
     "table-5.1", Engine, "Cycles of the blocks common to all cache policies",
         "Takemasa (2019), table 5.1", caching::engine::table_5_1;
     "table-5.2", Engine, "Cycles of history updates, evictions and admissions by cache policy",

@@ -4,7 +4,9 @@
 //! | file | what |
 //! |---|---|
 //! | `filter` | false positives, threshold and model of Filter |
-//! | `rates` | hit and insertion rates, simulated |
+//! | `rates` | simulations with the published workloads |
+//! | `insertion_rates` | insertion rates of Filter and TinyLFU, simulated |
+//! | `hit_rates` | hit rates of all compared policies, simulated |
 //! | `cycles` | average cycles from rates and blocks |
 //! | `engine` | blocks and forwarding speed, measured in the engine |
 //! | `accesses` | dependent memory accesses |
@@ -13,7 +15,9 @@ pub(crate) mod accesses;
 pub(crate) mod cycles;
 pub(crate) mod engine;
 pub(crate) mod filter;
-pub(crate) mod rates;
+pub(crate) mod hit_rates;
+pub(crate) mod insertion_rates;
+mod rates;
 
 use namehop_model::cache::FilterModel;
 use namehop_traffic::workload::{WorkloadKind, WorkloadShape};
