@@ -5,11 +5,11 @@ use namehop_bench::measurements::EngineMeasurements;
 use namehop_bench::progress::{OnProgress, Progress};
 use namehop_bench::sweep::{Sweep, SweepFigures, SweepMeasurements};
 use namehop_orders::ScheduleKind;
+use namehop_simulate::policy::SimulatedPolicy;
 use namehop_simulate::run::{Outcome, Plan, Source, run};
 use namehop_table::table_memory_by_pages;
 use namehop_traffic::workload::{Workload, WorkloadShape};
 
-use crate::compared_policies::compared;
 use crate::measured::engine::{self, ScheduleRuns};
 use crate::measured::memory::{self, Dram};
 use crate::measured::policies::Policies;
@@ -41,8 +41,8 @@ pub struct Context<'a> {
     /// Page kinds of the tables when the engine was last measured.
     table_pages: String,
     dram: Option<Dram>,
-    /// Simulated caches: workload, capacity, and outcomes of the compared policies.
-    simulated: Vec<(WorkloadShape, usize, Vec<Outcome>)>,
+    /// Simulated caches by workload.
+    simulated: Vec<(WorkloadShape, Outcome)>,
     /// Figures of the engine by policy, once measured.
     policies: Option<Policies>,
     /// Figures of routers between links, once measured.
@@ -104,31 +104,32 @@ impl<'a> Context<'a> {
         Ok(self.dram.insert(figures).clone())
     }
 
-    /// Outcomes of the compared policies with a workload, one list per capacity. Each is simulated once; the capacities
+    /// Outcomes of policies at capacities with a workload, in the order of `stores`. Each is simulated once. The stores
     /// of one call are simulated in one pass.
     pub(crate) fn simulated(
         &mut self,
         shape: WorkloadShape,
-        capacities: &[usize],
-    ) -> Result<Vec<Vec<Outcome>>, ReproduceError> {
-        let place = |context: &Self, capacity: usize| {
-            context.simulated.iter().position(|(of, at, _)| *of == shape && *at == capacity)
+        stores: &[(SimulatedPolicy, usize)],
+    ) -> Result<Vec<Outcome>, ReproduceError> {
+        let known = |context: &Self, (policy, capacity): (SimulatedPolicy, usize)| {
+            let mut of_shape = context.simulated.iter().filter(|(of, _)| *of == shape).map(|(_, outcome)| *outcome);
+            of_shape.find(|outcome| outcome.policy == policy && outcome.capacity == capacity)
         };
-        let missing: Vec<usize> =
-            capacities.iter().copied().filter(|&capacity| place(self, capacity).is_none()).collect();
+        let missing: Vec<_> = stores.iter().copied().filter(|&store| known(self, store).is_none()).collect();
         if !missing.is_empty() {
             let requests = self.settings.cache_requests;
-            let choices = compared().map(|(_, choice, _)| choice);
-            let stores = missing.iter().flat_map(|&capacity| choices.map(|choice| (choice, capacity))).collect();
-            let plan = Plan { stores, requests, warm_up: requests / 2, threads: self.machine.cores };
-            let what = format!("simulating caches: {}, alpha {}, {} packets", shape.kind, shape.alpha, shape.packets());
-            let on_progress = |done| (self.on_progress)(Progress { what: what.clone(), done, total: requests });
-            let outcomes = run(&mut Source::Workload(Workload::new(shape)), &plan, &on_progress)?;
-            let of_capacities = outcomes.chunks(choices.len()).map(<[Outcome]>::to_vec);
-            self.simulated.extend(missing.into_iter().zip(of_capacities).map(|(capacity, of)| (shape, capacity, of)));
+            let plan = Plan { stores: missing, requests, warm_up: requests / 2, threads: self.machine.cores };
+            let outcomes = self.simulate(shape, &plan)?;
+            self.simulated.extend(outcomes.into_iter().map(|outcome| (shape, outcome)));
         }
-        let all = capacities.iter().filter_map(|&capacity| place(self, capacity));
-        Ok(all.map(|place| self.simulated[place].2.clone()).collect())
+        Ok(stores.iter().filter_map(|&store| known(self, store)).collect())
+    }
+
+    /// Runs a simulation with a workload.
+    fn simulate(&self, shape: WorkloadShape, plan: &Plan) -> Result<Vec<Outcome>, ReproduceError> {
+        let what = format!("simulating caches: {}, alpha {}, {} packets", shape.kind, shape.alpha, shape.packets());
+        let on_progress = |done| (self.on_progress)(Progress { what: what.clone(), done, total: plan.requests });
+        Ok(run(&mut Source::Workload(Workload::new(shape)), plan, &on_progress)?)
     }
 
     /// Figures of the engine with each policy, measured once.

@@ -1,9 +1,10 @@
-//! Simulations of the Content Store: the router's policies, run over the requests of a workload or a trace, without
-//! packets.
+//! Simulations of the Content Store: the router's policies and others to compare them with, run over the requests of a
+//! workload or a trace, without packets.
 //!
 //! | module | what |
 //! |---|---|
 //! | [`trace`] | requests from a file |
+//! | [`policy`] | the policies that can be simulated |
 //! | [`store`] | a store of names under one policy, and its counters |
 //! | [`run`] | many stores over the same requests, on several cores |
 //! | [`optimum`] | the upper bound of all policies |
@@ -25,6 +26,8 @@
 #![forbid(unsafe_code)]
 
 pub mod optimum;
+mod perfect_lfu;
+pub mod policy;
 pub mod run;
 pub mod store;
 pub mod trace;

@@ -5,9 +5,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use namehop_store::PolicyChoice;
 use namehop_table::TableError;
 
+use crate::policy::SimulatedPolicy;
 use crate::store::{Counts, SimulatedStore, store};
 use crate::trace::{Trace, TraceError};
 use namehop_traffic::workload::Workload;
@@ -52,7 +52,7 @@ impl Source {
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Policies and capacities of the stores.
-    pub stores: Vec<(PolicyChoice, usize)>,
+    pub stores: Vec<(SimulatedPolicy, usize)>,
     /// Maximum number of requests.
     pub requests: u64,
     /// Number of requests at the start that fill the stores and are not counted.
@@ -65,7 +65,7 @@ pub struct Plan {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
     /// Policy of the store.
-    pub choice: PolicyChoice,
+    pub policy: SimulatedPolicy,
     /// Capacity in packets.
     pub capacity: usize,
     /// Counters after the warm-up.
@@ -91,7 +91,7 @@ pub enum SimulationError {
 /// A store under simulation.
 struct Job {
     index: usize,
-    choice: PolicyChoice,
+    policy: SimulatedPolicy,
     capacity: usize,
     store: Box<dyn SimulatedStore>,
     /// Counters at the end of the warm-up.
@@ -115,7 +115,7 @@ impl Job {
     fn outcome(self) -> (usize, Outcome) {
         let counts = self.store.counts().since(&self.before);
         let ns_per_request = self.time.as_nanos() as f64 / counts.requests.max(1) as f64;
-        (self.index, Outcome { choice: self.choice, capacity: self.capacity, counts, ns_per_request })
+        (self.index, Outcome { policy: self.policy, capacity: self.capacity, counts, ns_per_request })
     }
 }
 
@@ -127,9 +127,9 @@ impl Job {
 pub fn run(source: &mut Source, plan: &Plan, on_progress: &dyn Fn(u64)) -> Result<Vec<Outcome>, SimulationError> {
     let threads = plan.threads.clamp(1, plan.stores.len().max(1));
     let mut shares: Vec<Vec<Job>> = (0..threads).map(|_| Vec::new()).collect();
-    for (index, &(choice, capacity)) in plan.stores.iter().enumerate() {
-        let store = store(choice, capacity)?;
-        let job = Job { index, choice, capacity, store, before: Counts::default(), time: Duration::ZERO };
+    for (index, &(policy, capacity)) in plan.stores.iter().enumerate() {
+        let store = store(policy, capacity)?;
+        let job = Job { index, policy, capacity, store, before: Counts::default(), time: Duration::ZERO };
         shares[index % threads].push(job);
     }
     let outcomes = thread::scope(|scope| {
@@ -207,10 +207,12 @@ mod tests {
     fn outcomes_do_not_depend_on_threads() {
         let (one, three) = (outcomes(1), outcomes(3));
         for (one, three) in one.iter().zip(&three) {
-            assert_eq!((one.choice, one.counts), (three.choice, three.counts));
+            assert_eq!((one.policy, one.counts), (three.policy, three.counts));
             assert_eq!(one.counts.requests, 200_000);
         }
-        let rate = |kind| one.iter().find(|outcome| outcome.choice.kind == kind).map_or(0.0, |o| o.counts.hit_rate());
+        let rate = |kind: PolicyKind| {
+            one.iter().find(|outcome| outcome.policy == kind.into()).map_or(0.0, |o| o.counts.hit_rate())
+        };
         for kind in [PolicyKind::Filter, PolicyKind::TinyLfu, PolicyKind::Lfu, PolicyKind::Arc, PolicyKind::Sieve] {
             assert!(rate(kind) > rate(PolicyKind::Fifo) + 0.02, "{kind}: {}", rate(kind));
         }

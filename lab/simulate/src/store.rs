@@ -1,8 +1,10 @@
 //! A store of names under one policy, which makes the decisions of the router's Content Store without packets.
 
-use namehop_store::{Arrival, CachePolicy, Parameters, PolicyChoice, PolicyVisitor};
+use namehop_store::{Arrival, CachePolicy, PolicyVisitor};
 use namehop_table::{BucketTable, PageRequest, TableError};
 use serde::Serialize;
+
+use crate::policy::SimulatedPolicy;
 
 /// Prefetch distance in requests, as a router prefetches for a burst of packets.
 const AHEAD: usize = 16;
@@ -56,10 +58,9 @@ pub trait SimulatedStore: Send {
 ///
 /// # Errors
 /// Fails if its memory cannot be allocated.
-pub fn store(choice: PolicyChoice, capacity: usize) -> Result<Box<dyn SimulatedStore>, TableError> {
-    let parameters = Parameters { slots: capacity, capacity, tuning: choice.tuning };
+pub fn store(policy: SimulatedPolicy, capacity: usize) -> Result<Box<dyn SimulatedStore>, TableError> {
     let table = BucketTable::new(capacity, PageRequest::Large)?;
-    choice.kind.visit(&parameters, NewStore { table, capacity })
+    policy.visit(capacity, NewStore { table, capacity })
 }
 
 struct NewStore {

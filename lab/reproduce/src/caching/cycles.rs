@@ -5,6 +5,7 @@ use namehop_traffic::workload::WorkloadKind;
 
 use super::{ARITHMETIC, rates};
 use crate::ReproduceError;
+use crate::compared_policies::named;
 use crate::context::Context;
 use crate::published::{self, BlockRow, Published};
 use crate::report::{Cell, Chart, ChartKind, Column, Report, Row, Series};
@@ -55,10 +56,13 @@ pub(crate) fn figure_5_7(context: &mut Context<'_>) -> Result<Report, ReproduceE
     let [of_table, of_text] = published::INSERTION_CYCLES;
     let mut rows = Vec::new();
     let mut more_cycles = f64::NAN;
-    rates::simulate(context, WorkloadKind::Web, &CAPACITIES)?;
-    for percent in CAPACITIES {
-        let outcomes = rates::outcomes(context, WorkloadKind::Web, percent)?;
-        let rates_of = |name: &str| outcomes.iter().find(|(of, _)| *of == name).map(|(_, outcome)| outcome.counts);
+    let compared = named(&published::block_rows().map(|row| row.name));
+    let outcomes = rates::outcomes(context, WorkloadKind::Web, &CAPACITIES, &compared)?;
+    for (percent, outcomes) in CAPACITIES.into_iter().zip(outcomes) {
+        let rates_of = |name: &str| {
+            let mut of = compared.iter().zip(&outcomes).filter(|(policy, _)| policy.name == name);
+            of.next().map(|(_, outcome)| outcome.counts)
+        };
         let cycles = |policy: &BlockRow, b10: Published| {
             let counts = rates_of(policy.name).unwrap_or_default();
             blocks(policy, b10).average(counts.hit_rate(), counts.insertion_rate())

@@ -103,7 +103,7 @@ mod tests {
                 let (history, counters) = (Some(history as u32), Some(counters));
                 PolicyChoice { kind, tuning: Tuning { threshold, history, counters, ..Tuning::default() } }
             };
-            let stores = cases.map(|case| (choice(case), capacity)).to_vec();
+            let stores = cases.map(|case| (choice(case).into(), capacity)).to_vec();
             let plan = Plan { stores, requests: REQUESTS, warm_up: REQUESTS / 2, threads: 1 };
             let outcomes = run(&mut Source::Workload(Workload::new(shape)), &plan, &|_| ()).expect("a simulation");
             for (place, (case, outcome)) in cases.into_iter().zip(outcomes).enumerate() {

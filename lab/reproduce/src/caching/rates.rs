@@ -1,10 +1,11 @@
 //! Simulations of policies with the published workloads: sizes, conditions and charts that figures share.
 
 use namehop_simulate::run::Outcome;
+use namehop_store::Tuning;
 use namehop_traffic::workload::{WorkloadKind, WorkloadShape};
 
 use crate::ReproduceError;
-use crate::compared_policies::compared;
+use crate::compared_policies::{Compared, WINDOW};
 use crate::context::Context;
 use crate::report::{Chart, ChartKind, Row, Series};
 
@@ -13,31 +14,22 @@ const VIDEO_SEGMENTS: u64 = 1_000;
 /// Simulated capacities, in per cent of the workload's packets.
 pub(super) const PERCENTAGES: [u64; 4] = [1, 2, 5, 10];
 
-/// Outcomes of the six published policies and the default with a workload at one capacity, in per cent of the
-/// workload's packets.
+/// Outcomes of policies with a workload, one list per capacity, which are in per cent of the workload's packets.
 pub(super) fn outcomes(
     context: &mut Context<'_>,
     kind: WorkloadKind,
-    percent: u64,
-) -> Result<Vec<(&'static str, Outcome)>, ReproduceError> {
-    let shape = shape_of(kind);
-    let outcomes = context.simulated(shape, &[capacity_of(&shape, percent)])?.concat();
-    Ok(compared().iter().map(|&(name, ..)| name).zip(outcomes).collect())
-}
-
-/// Simulates several capacities in one pass, so that later calls of [`outcomes`] find them.
-pub(super) fn simulate(
-    context: &mut Context<'_>,
-    kind: WorkloadKind,
     percentages: &[u64],
-) -> Result<(), ReproduceError> {
+    policies: &[Compared],
+) -> Result<Vec<Vec<Outcome>>, ReproduceError> {
     let shape = shape_of(kind);
-    let capacities: Vec<usize> = percentages.iter().map(|&percent| capacity_of(&shape, percent)).collect();
-    context.simulated(shape, &capacities).map(|_| ())
+    let at = |percent: u64| policies.iter().map(move |of| (of.policy, capacity_of(&shape, percent)));
+    let stores: Vec<_> = percentages.iter().copied().flat_map(at).collect();
+    let outcomes = context.simulated(shape, &stores)?;
+    Ok(outcomes.chunks(policies.len().max(1)).map(<[Outcome]>::to_vec).collect())
 }
 
 /// The published workload with shorter videos.
-fn shape_of(kind: WorkloadKind) -> WorkloadShape {
+pub(super) fn shape_of(kind: WorkloadKind) -> WorkloadShape {
     let published = WorkloadShape::published(kind);
     let part = VIDEO_SEGMENTS as f64 / published.segments as f64;
     let shorter =
@@ -50,15 +42,24 @@ fn shape_of(kind: WorkloadKind) -> WorkloadShape {
     }
 }
 
-fn capacity_of(shape: &WorkloadShape, percent: u64) -> usize {
+pub(super) fn capacity_of(shape: &WorkloadShape, percent: u64) -> usize {
     (shape.packets() / 100 * percent) as usize
 }
 
 /// Conditions of the simulated rates.
-pub(super) fn conditions(context: &Context<'_>) -> [String; 2] {
+pub(super) fn conditions(context: &Context<'_>) -> [String; 3] {
     let requests = context.settings.cache_requests;
+    let seed = WorkloadShape::published(WorkloadKind::Web).seed;
     [
-        format!("{requests} requests, of which the first half is not counted; caches start empty"),
+        format!(
+            "{requests} requests with seed {seed}, of which the first half is not counted; caches start empty; \
+             random victims with seed {}",
+            Tuning::default().seed
+        ),
+        format!(
+            "TinyLFU evicts at random and counts in a window of {WINDOW} C, as published (C is the cache's capacity); \
+             it rejects Data that was requested as often as the victim"
+        ),
         format!(
             "videos of {VIDEO_SEGMENTS} segments instead of {}, with the same share of the rate, and the same number \
              of objects and cached packets per segment: the same number of requests covers ten times as many videos",
@@ -68,7 +69,7 @@ pub(super) fn conditions(context: &Context<'_>) -> [String; 2] {
 }
 
 /// One chart for each workload: a line for each policy over the capacity.
-pub(super) fn charts(of: &str, rows: &[Row], column: usize) -> Vec<Chart> {
+pub(super) fn charts(of: &str, policies: &[Compared], rows: &[Row], column: usize) -> Vec<Chart> {
     let chart = |kind: WorkloadKind| {
         let points = |name: &str| -> Vec<&Row> {
             rows.iter().filter(|row| is_of(row, kind) && row.label.ends_with(name)).collect()
@@ -81,10 +82,9 @@ pub(super) fn charts(of: &str, rows: &[Row], column: usize) -> Vec<Chart> {
                 x_label: "capacity, % of all distinct packets".to_owned(),
                 x: PERCENTAGES.map(|percent| percent as f64).to_vec(),
             },
-            series: compared()
+            series: policies
                 .iter()
-                .filter(|(name, ..)| !points(&format!(", {name}")).is_empty())
-                .map(|(name, ..)| Series::of_column(*name, points(&format!(", {name}")), column))
+                .map(|policy| Series::of_column(policy.name, points(&format!(", {}", policy.name)), column))
                 .collect(),
         }
     };

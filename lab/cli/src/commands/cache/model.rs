@@ -138,7 +138,7 @@ impl ModelArgs {
         let shape =
             WorkloadShape { objects: self.packets, alpha: self.alpha, ..WorkloadShape::published(WorkloadKind::Web) };
         let choice = PolicyChoice { kind: PolicyKind::Filter, tuning: self.tuning() };
-        let stores = vec![(choice, self.capacity as usize)];
+        let stores = vec![(choice.into(), self.capacity as usize)];
         let warm_up = self.requests / 2;
         let plan = Plan { stores, requests: self.requests, warm_up, threads: 1 };
         let progress = Progress::new(BAR);

@@ -9,10 +9,11 @@ use std::thread;
 
 use clap::{Args, ValueEnum};
 use namehop_simulate::optimum::optimum;
+use namehop_simulate::policy::SimulatedPolicy;
 use namehop_simulate::run::{Outcome, Plan, Source, run};
 use namehop_simulate::store::{Counts, SimulatedStore, store};
 use namehop_simulate::trace::{Trace, TraceFormat};
-use namehop_store::{PolicyChoice, PolicyKind};
+use namehop_store::PolicyKind;
 use namehop_traffic::workload::{Workload, WorkloadKind, WorkloadShape};
 use serde::Serialize;
 
@@ -60,7 +61,8 @@ enum FormatArg {
 
 /// Simulate caches of several policies and sizes with the requests of a workload or a file
 ///
-/// The policies are the router's own. All of them see the same requests in one pass, on all cores. Prints the share of
+/// The policies are the router's own, and 'perfect-lfu', which counts all names ever requested. All of them see the
+/// same requests in one pass, on all cores. Prints the share of
 /// requests that each cache answers, the share of missed packets that it admits, and the time per request. A policy can
 /// have settings, as in filter:threshold=3.
 #[derive(Args, Debug)]
@@ -70,9 +72,9 @@ enum FormatArg {
   namehop cache simulate --trace requests.txt --capacity 1000 --policy lru,s3-fifo:small=0.2 --optimum
   namehop cache simulate --trace cdn.oracleGeneral.zst --capacity 100000 --warm-up 1000000")]
 pub struct SimulateArgs {
-    /// Policies, with settings if any [default: all]
+    /// Policies, with settings if any; 'perfect-lfu', too, which no router has [default: all of the router]
     #[arg(short, long, value_name = "LIST", value_delimiter = ',')]
-    policy: Vec<PolicyChoice>,
+    policy: Vec<SimulatedPolicy>,
     /// Workload that generates the requests: web, video, mixed, lossy, flash
     #[arg(long, value_name = "NAME", required_unless_present = "trace", conflicts_with = "trace")]
     workload: Option<WorkloadKind>,
@@ -197,7 +199,7 @@ impl SimulateArgs {
     }
 
     /// Returns all combinations of policies and capacities.
-    fn stores(&self, shape: Option<&WorkloadShape>) -> Result<Vec<(PolicyChoice, usize)>, Failure> {
+    fn stores(&self, shape: Option<&WorkloadShape>) -> Result<Vec<(SimulatedPolicy, usize)>, Failure> {
         let choices = match &self.policy[..] {
             [] => PolicyKind::ALL.iter().map(|&kind| kind.into()).collect(),
             some => some.to_vec(),
@@ -255,7 +257,7 @@ fn in_memory(source: &mut Source, requests: u64) -> Result<Vec<u64>, Failure> {
 /// Runs the stores one request at a time and writes the result of each.
 fn write_hits(source: &mut Source, plan: &Plan, path: &PathBuf) -> Result<(), Failure> {
     let context = |error: std::io::Error| Failure::from(error).context(path.display());
-    let new_store = |&(choice, capacity): &(PolicyChoice, usize)| store(choice, capacity);
+    let new_store = |&(choice, capacity): &(SimulatedPolicy, usize)| store(choice, capacity);
     let mut stores: Vec<Box<dyn SimulatedStore>> =
         plan.stores.iter().map(new_store).collect::<Result<_, _>>().map_err(Failure::failed)?;
     let mut out = BufWriter::new(File::create(path).map_err(context)?);
@@ -282,7 +284,7 @@ fn write_hits(source: &mut Source, plan: &Plan, path: &PathBuf) -> Result<(), Fa
 }
 
 fn cache(outcome: &Outcome) -> Cache {
-    Cache::new(outcome.choice.to_string(), outcome.capacity, outcome.counts, Some(outcome.ns_per_request))
+    Cache::new(outcome.policy.to_string(), outcome.capacity, outcome.counts, Some(outcome.ns_per_request))
 }
 
 fn describe(report: &Report) -> Table {
