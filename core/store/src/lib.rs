@@ -93,7 +93,7 @@ pub use priority_fifo::PriorityFifo;
 pub use random::Random;
 pub use s3_fifo::S3Fifo;
 pub use sieve::Sieve;
-pub use tinylfu::{PatientTinyLfu, TinyLfu};
+pub use tinylfu::{PatientTinyLfu, TINYLFU_SAMPLE, TinyLfu};
 pub use w_tinylfu::WTinyLfu;
 pub use windowed::Windowed;
 

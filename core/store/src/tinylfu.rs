@@ -6,8 +6,9 @@ use namehop_table::TableError;
 use crate::sketch::Sketch;
 use crate::{AdmissionPolicy, Parameters};
 
-/// Default number of requests in a sample per packet of the store, as its authors recommend.
-const SAMPLE: u32 = 10;
+/// Default number of requests in a sample per packet of the store, as its authors recommend. It is also called the
+/// window of TinyLFU.
+pub const TINYLFU_SAMPLE: u32 = 10;
 /// The same for the patient form: hit rates of workloads with constant popularities rise up to this length.
 const LONG_SAMPLE: u32 = 50;
 /// Rejections per victim in the patient form: with more, hit rate and speed stay the same.
@@ -40,7 +41,7 @@ impl<const REFUSALS: u32> AdmissionPolicy for Frequency<REFUSALS> {
 
     fn new(parameters: &Parameters) -> Result<Self, TableError> {
         let (usual, per_line) =
-            if REFUSALS == 1 { (SAMPLE, SAMPLE_PER_LINE) } else { (LONG_SAMPLE, LONG_SAMPLE_PER_LINE) };
+            if REFUSALS == 1 { (TINYLFU_SAMPLE, SAMPLE_PER_LINE) } else { (LONG_SAMPLE, LONG_SAMPLE_PER_LINE) };
         Ok(Frequency { sketch: Sketch::new(parameters.sample(usual), per_line)? })
     }
 
