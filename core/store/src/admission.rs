@@ -10,6 +10,8 @@ use crate::{Arrival, EvictionPolicy, Parameters};
 pub trait AdmissionPolicy: Sized + Send {
     /// True if the decision depends on the packet that would be evicted.
     const COMPARES: bool;
+    /// For policies that compare: true if Data enters, too, that is worth as much as the victim.
+    const ADMITS_EQUALS: bool = false;
     /// For policies that compare: number of Data rejected against one victim before that victim gets another round.
     const PATIENCE: u32 = 1;
     /// True if the decision depends on past Interests, which [`requested`](Self::requested) reports.
@@ -28,8 +30,8 @@ pub trait AdmissionPolicy: Sized + Send {
     /// [compare](Self::COMPARES) it is called only while the store has room.
     fn admits(&mut self, name_hash: u64) -> bool;
 
-    /// Returns the value of keeping the Data of this name; Data enters if its value exceeds the victim's. Called only
-    /// for policies that compare.
+    /// Returns the value of keeping the Data of this name; Data enters if its value exceeds the victim's, or equals it
+    /// with [`ADMITS_EQUALS`](Self::ADMITS_EQUALS). Called only for policies that compare.
     fn worth(&self, _name_hash: u64) -> u32 {
         0
     }
@@ -104,7 +106,8 @@ impl<A: AdmissionPolicy> Contest<A> {
         self.names.get(id as usize)
     }
 
-    /// Returns true if this name has a higher value than the victim. The victim's value is determined once, and again
+    /// Returns true if this name has a higher value than the victim, or the same and the policy
+    /// [admits it](AdmissionPolicy::ADMITS_EQUALS). The victim's value is determined once, and again
     /// only after it led to [`AdmissionPolicy::PATIENCE`] rejections. Then the victim gets another round, so that a
     /// single packet with a higher value than all arrivals does not keep them all out.
     #[inline]
@@ -119,7 +122,8 @@ impl<A: AdmissionPolicy> Contest<A> {
                 bar
             }
         };
-        let exceeds = self.admission.worth(name_hash) > bar;
+        let worth = self.admission.worth(name_hash);
+        let exceeds = worth > bar || A::ADMITS_EQUALS && worth == bar;
         if !exceeds {
             self.refused += 1;
             if self.refused >= A::PATIENCE {

@@ -126,7 +126,7 @@ impl<'a> Context<'a> {
     }
 
     /// Runs a simulation with a workload.
-    fn simulate(&self, shape: WorkloadShape, plan: &Plan) -> Result<Vec<Outcome>, ReproduceError> {
+    pub(crate) fn simulate(&self, shape: WorkloadShape, plan: &Plan) -> Result<Vec<Outcome>, ReproduceError> {
         let what = format!("simulating caches: {}, alpha {}, {} packets", shape.kind, shape.alpha, shape.packets());
         let on_progress = |done| (self.on_progress)(Progress { what: what.clone(), done, total: plan.requests });
         Ok(run(&mut Source::Workload(Workload::new(shape)), plan, &on_progress)?)

@@ -64,7 +64,7 @@ pub use measured::programs::{
     WayFigures,
 };
 pub use published::Published;
-pub use report::{Cell, Chart, ChartKind, Column, Origin, Point, Report, Row, Series};
+pub use report::{Cell, Chart, ChartKind, Column, Origin, Point, Report, Row, Series, Table};
 
 /// Reason for an empty cell: more threads than cores.
 const NO_CORES: &str = "this host has fewer cores";

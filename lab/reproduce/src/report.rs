@@ -210,6 +210,38 @@ impl Row {
     }
 }
 
+/// A further table of a report.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Table {
+    /// Subject of the table.
+    pub title: String,
+    /// Heads of the columns.
+    pub columns: Vec<Column>,
+    /// Rows.
+    pub rows: Vec<Row>,
+}
+
+impl Table {
+    /// Creates a table.
+    ///
+    /// # Panics
+    /// As [`Report::new`].
+    pub(crate) fn new(title: impl Into<String>, columns: Vec<Column>, rows: Vec<Row>) -> Self {
+        assert_fit(&columns, &rows);
+        Table { title: title.into(), columns, rows }
+    }
+}
+
+/// Checks that the columns take all cells.
+fn assert_fit(columns: &[Column], rows: &[Row]) {
+    for row in rows {
+        assert_eq!(row.cells.len(), columns.len(), "{}: a row must have one cell per column", row.label);
+        for (cell, column) in row.cells.iter().zip(columns) {
+            assert!(column.takes(cell), "{}: {cell:?} does not belong in column {}", row.label, column.show());
+        }
+    }
+}
+
 /// One table, figure or estimate, regenerated.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
@@ -223,6 +255,8 @@ pub struct Report {
     pub columns: Vec<Column>,
     /// Rows of the table.
     pub rows: Vec<Row>,
+    /// Further tables.
+    pub tables: Vec<Table>,
     /// Why the published values differ from the values of this host.
     pub difference: String,
     /// Conditions of the measurements; empty if nothing was measured.
@@ -239,23 +273,24 @@ impl Report {
     /// # Panics
     /// Panics if a row does not have one cell per column, or if a cell's origin differs from its column's.
     pub(crate) fn new(columns: Vec<Column>, rows: Vec<Row>, difference: impl Into<String>) -> Self {
-        for row in &rows {
-            assert_eq!(row.cells.len(), columns.len(), "{}: a row must have one cell per column", row.label);
-            for (cell, column) in row.cells.iter().zip(&columns) {
-                assert!(column.takes(cell), "{}: {cell:?} does not belong in column {}", row.label, column.show());
-            }
-        }
+        assert_fit(&columns, &rows);
         Report {
             id: "",
             title: "",
             source: "",
             columns,
             rows,
+            tables: Vec::new(),
             difference: difference.into(),
             conditions: Vec::new(),
             limits: Vec::new(),
             charts: Vec::new(),
         }
+    }
+
+    pub(crate) fn with_tables(mut self, tables: impl Into<Vec<Table>>) -> Self {
+        self.tables = tables.into();
+        self
     }
 
     pub(crate) fn with_charts(mut self, charts: impl Into<Vec<Chart>>) -> Self {
@@ -276,7 +311,8 @@ impl Report {
     /// Returns the reasons why cells were not measured, each once.
     pub fn not_measured(&self) -> Vec<&'static str> {
         let mut reasons = Vec::new();
-        for cell in self.rows.iter().flat_map(|row| &row.cells) {
+        let rows = self.rows.iter().chain(self.tables.iter().flat_map(|table| &table.rows));
+        for cell in rows.flat_map(|row| &row.cells) {
             if let Cell::NotMeasured(why) = cell
                 && !reasons.contains(why)
             {

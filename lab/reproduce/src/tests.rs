@@ -188,9 +188,12 @@ fn check(report: &Report, item: &Item) {
     assert!(!report.rows.is_empty() && report.difference.ends_with('.'), "{}", item.id);
     assert!(!report.conditions.is_empty() && !report.limits.is_empty(), "{}", item.id);
     assert!(report.limits.iter().all(|limit| limit.ends_with('.')), "{}", item.id);
-    for row in &report.rows {
-        assert_eq!(row.cells.len(), report.columns.len(), "{}", item.id);
-        for (cell, column) in row.cells.iter().zip(&report.columns) {
+    assert!(report.tables.iter().all(|table| !table.title.is_empty() && !table.rows.is_empty()), "{}", item.id);
+    let rows = report.rows.iter().map(|row| (row, &report.columns));
+    let further = report.tables.iter().flat_map(|table| table.rows.iter().map(|row| (row, &table.columns)));
+    for (row, columns) in rows.chain(further) {
+        assert_eq!(row.cells.len(), columns.len(), "{}", item.id);
+        for (cell, column) in row.cells.iter().zip(columns) {
             // Heads state the origin, so a cell of another origin would be mislabelled.
             let agree = column.origin.is_none() || cell.origin().is_none() || column.origin == cell.origin();
             assert!(agree, "{}, {}: {cell:?} under {}", item.id, row.label, column.show());

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`trace`] | requests from a file |
 //! | [`policy`] | the policies that can be simulated |
+//! | [`exact_tinylfu`] | choices for TinyLFU that its descriptions leave open |
 //! | [`store`] | a store of names under one policy, and its counters |
 //! | [`run`] | many stores over the same requests, on several cores |
 //! | [`optimum`] | the upper bound of all policies |
@@ -25,6 +26,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod exact_tinylfu;
 pub mod optimum;
 mod perfect_lfu;
 pub mod policy;

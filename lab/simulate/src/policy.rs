@@ -4,10 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use namehop_store::{
-    Everything, Guarded, Parameters, PolicyChoice, PolicyChoiceError, PolicyKind, PolicyVisitor, Tuning, UnknownPolicy,
+    Everything, EvictionPolicy, Fifo, Guarded, Parameters, PolicyChoice, PolicyChoiceError, PolicyKind, PolicyVisitor,
+    Random, Tuning, UnknownPolicy,
 };
 use namehop_table::TableError;
 
+use crate::exact_tinylfu::{ExactTinyLfu, TinyLfuChoices, Victim};
 use crate::perfect_lfu::PerfectLfu;
 
 /// Name of [`SimulatedPolicy::PerfectLfu`].
@@ -22,6 +24,9 @@ pub enum SimulatedPolicy {
     /// `perfect-lfu`. Its memory grows with the number of names, so the router does not have it. The router's
     /// [`lfu`](PolicyKind::Lfu) forgets the count of a packet that it evicts.
     PerfectLfu,
+    /// TinyLFU with exact counts, to compare choices that descriptions of TinyLFU leave open. It has no name on the
+    /// command line.
+    ExactTinyLfu(TinyLfuChoices),
 }
 
 impl SimulatedPolicy {
@@ -36,8 +41,26 @@ impl SimulatedPolicy {
             SimulatedPolicy::PerfectLfu => {
                 visitor.visit(Guarded::<Everything, PerfectLfu>::new(&of(Tuning::default()))?)
             }
+            SimulatedPolicy::ExactTinyLfu(choices) => {
+                let parameters = of(Tuning { sample: Some(choices.window), ..Tuning::default() });
+                match choices.victim {
+                    Victim::Random => visit_tinylfu::<Random, V>(choices, &parameters, visitor)?,
+                    Victim::Fifo => visit_tinylfu::<Fifo, V>(choices, &parameters, visitor)?,
+                }
+            }
         })
     }
+}
+
+fn visit_tinylfu<E: EvictionPolicy + 'static, V: PolicyVisitor>(
+    choices: TinyLfuChoices,
+    parameters: &Parameters,
+    visitor: V,
+) -> Result<V::Output, TableError> {
+    Ok(match choices.admits_equals {
+        true => visitor.visit(Guarded::<ExactTinyLfu<true>, E>::new(parameters)?),
+        false => visitor.visit(Guarded::<ExactTinyLfu<false>, E>::new(parameters)?),
+    })
 }
 
 impl From<PolicyChoice> for SimulatedPolicy {
@@ -57,6 +80,10 @@ impl fmt::Display for SimulatedPolicy {
         match self {
             SimulatedPolicy::Router(choice) => choice.fmt(f),
             SimulatedPolicy::PerfectLfu => f.write_str(PERFECT_LFU),
+            SimulatedPolicy::ExactTinyLfu(TinyLfuChoices { window, admits_equals, victim }) => {
+                let equals = if *admits_equals { "admitted" } else { "rejected" };
+                write!(f, "exact TinyLFU, window {window} C, equals {equals}, victim {victim:?}")
+            }
         }
     }
 }

@@ -70,6 +70,8 @@ pub struct Outcome {
     pub capacity: usize,
     /// Counters after the warm-up.
     pub counts: Counts,
+    /// Counters of all requests, warm-up included.
+    pub since_start: Counts,
     /// Time per request after the warm-up, in nanoseconds.
     pub ns_per_request: f64,
 }
@@ -113,9 +115,10 @@ impl Job {
     }
 
     fn outcome(self) -> (usize, Outcome) {
-        let counts = self.store.counts().since(&self.before);
+        let since_start = self.store.counts();
+        let counts = since_start.since(&self.before);
         let ns_per_request = self.time.as_nanos() as f64 / counts.requests.max(1) as f64;
-        (self.index, Outcome { policy: self.policy, capacity: self.capacity, counts, ns_per_request })
+        (self.index, Outcome { policy: self.policy, capacity: self.capacity, counts, since_start, ns_per_request })
     }
 }
 
@@ -231,6 +234,7 @@ mod tests {
         let outcomes = run(&mut Source::Memory(vec![1, 2, 3, 3, 3, 1].into_iter()), &plan, &|_| ()).expect("outcomes");
         let expected = Counts { requests: 2, hits: 1, insertions: 1, evictions: 1 };
         assert_eq!(outcomes[0].counts, expected);
+        assert_eq!(outcomes[0].since_start, Counts { requests: 6, hits: 2, insertions: 4, evictions: 2 });
         assert_eq!(outcomes[1].counts, Counts { requests: 2, ..Counts::default() });
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use namehop_bench::links::sweep::{LinkSweeps, SweepParameters};
-use namehop_reproduce::{Chart, Column, Context, Instruments, Item, Report, ReproduceError, Settings, published};
+use namehop_reproduce::{Chart, Column, Context, Instruments, Item, Report, ReproduceError, Row, Settings, published};
 use namehop_table::HugePages;
 
 use super::bench_memory::{self, MeasuredMemoryArgs};
@@ -194,16 +194,24 @@ pub(super) fn write_charts(directory: &Path, charts: &[Chart]) -> Result<(), Fai
     Ok(())
 }
 
-fn describe(report: &Report) -> String {
-    let heads: Vec<String> = report.columns.iter().map(Column::show).collect();
-    let mut columns = vec![("", Align::Left)];
-    columns.extend(heads.iter().map(|head| (head.as_str(), Align::Right)));
-    let mut table = Table::new(&columns);
-    for row in &report.rows {
-        let cells = row.cells.iter().zip(&report.columns).map(|(cell, column)| column.show_cell(cell));
+fn describe_table(columns: &[Column], rows: &[Row]) -> String {
+    let heads: Vec<String> = columns.iter().map(Column::show).collect();
+    let mut aligned = vec![("", Align::Left)];
+    aligned.extend(heads.iter().map(|head| (head.as_str(), Align::Right)));
+    let mut table = Table::new(&aligned);
+    for row in rows {
+        let cells = row.cells.iter().zip(columns).map(|(cell, column)| column.show_cell(cell));
         table.row(std::iter::once(row.label.clone()).chain(cells).collect::<Vec<_>>());
     }
-    let mut text = format!("{}: {}\n{}\n\n{}", report.id, report.title, report.source, table.render());
+    table.render()
+}
+
+fn describe(report: &Report) -> String {
+    let first = describe_table(&report.columns, &report.rows);
+    let mut text = format!("{}: {}\n{}\n\n{first}", report.id, report.title, report.source);
+    for table in &report.tables {
+        text.push_str(&format!("\n{}\n\n{}", table.title, describe_table(&table.columns, &table.rows)));
+    }
     for why in report.not_measured() {
         text.push_str(&format!("Not measured: {why}.\n"));
     }
@@ -276,11 +284,16 @@ mod tests {
             Instruments::default(),
             &quiet,
         );
-        let report = context.run("patricia").expect("report");
+        let mut report = context.run("patricia").expect("report");
+        let (columns, rows) = (report.columns.clone(), report.rows[..1].to_vec());
+        report.tables.push(namehop_reproduce::Table { title: "Choices".to_owned(), columns, rows });
         let text = describe(&report);
         assert!(text.starts_with("patricia: DRAM accesses") && text.contains("as published"), "{text}");
         assert!(text.contains(&report.difference) && text.contains("DRAM accesses, published"), "{text}");
         assert!(text.contains("\nMeasured: ") && text.contains("\nLimit: "), "{text}");
+        let (_, further) = text.split_once("\n\nChoices\n\n").expect("the title of the further table");
+        let label = &report.rows[0].label;
+        assert!(further.contains(&**label) && further.contains("DRAM accesses, published"), "{text}");
         let directory = tempfile::tempdir().expect("directory");
         let figures = directory.path().join("figures");
         write_charts(&figures, &report.charts).expect("written");

@@ -4,6 +4,7 @@ use namehop_model::cache::FilterModel;
 use namehop_traffic::workload::WorkloadKind;
 
 use super::rates::{PERCENTAGES, charts, conditions, outcomes};
+use super::tinylfu_choices::{PART, sweep};
 use super::{CAPACITY, web_model};
 use crate::ReproduceError;
 use crate::compared_policies::{DEFAULT, named};
@@ -37,17 +38,22 @@ pub(crate) fn figure_5_5(context: &mut Context<'_>) -> Result<Report, ReproduceE
         Column::computed("insertion rate, simulated"),
         Column::computed("by the model"),
     ];
+    let (choices, finding) = sweep(context)?;
     let difference = format!(
         "According to the text, Filter admits less than TinyLFU on all three workloads. In these simulations TinyLFU, \
          with the published long window, admits less in {exceptions} of {} cases. The comparison with a victim amounts \
-         to a popularity threshold, which depends on the window of TinyLFU; so do these rates.",
+         to a popularity threshold, which depends on the window of TinyLFU; so do these rates. {finding}",
         PERCENTAGES.len() * WorkloadKind::PUBLISHED.len()
     );
     let limits = [
-        "The curves by cache size are printed without numbers; the published 0.03 is from 6.5.2.",
-        "The popularity of videos is not published; here it follows the same law as that of web objects.",
+        "The curves by cache size are printed without numbers; the published 0.03 is from 6.5.2.".to_owned(),
+        "The popularity of videos is not published; here it follows the same law as that of web objects.".to_owned(),
+        format!(
+            "The second table has 1/{PART} of the packets, capacities and requests, and exact counts. The weight of \
+             the cold start in its rates depends on the number of requests, which is not published."
+        ),
     ];
     let charts = charts("Insertion rates", &policies, &rows, 1);
-    let report = Report::new(columns, rows, difference).with_charts(charts);
+    let report = Report::new(columns, rows, difference).with_tables([choices]).with_charts(charts);
     Ok(report.with_conditions(conditions(context)).with_limits(limits))
 }

@@ -6,6 +6,7 @@
 //! | `filter` | false positives, threshold and model of Filter |
 //! | `rates` | simulations with the published workloads |
 //! | `insertion_rates` | insertion rates of Filter and TinyLFU, simulated |
+//! | `tinylfu_choices` | choices for TinyLFU on which the order of insertion rates depends, simulated |
 //! | `hit_rates` | hit rates of all compared policies, simulated |
 //! | `cycles` | average cycles from rates and blocks |
 //! | `engine` | blocks and forwarding speed, measured in the engine |
@@ -18,6 +19,7 @@ pub(crate) mod filter;
 pub(crate) mod hit_rates;
 pub(crate) mod insertion_rates;
 mod rates;
+mod tinylfu_choices;
 
 use namehop_model::cache::FilterModel;
 use namehop_traffic::workload::{WorkloadKind, WorkloadShape};

@@ -21,21 +21,23 @@ pub(super) fn outcomes(
     percentages: &[u64],
     policies: &[Compared],
 ) -> Result<Vec<Vec<Outcome>>, ReproduceError> {
-    let shape = shape_of(kind);
+    let shape = shape_of(kind, 1);
     let at = |percent: u64| policies.iter().map(move |of| (of.policy, capacity_of(&shape, percent)));
     let stores: Vec<_> = percentages.iter().copied().flat_map(at).collect();
     let outcomes = context.simulated(shape, &stores)?;
     Ok(outcomes.chunks(policies.len().max(1)).map(<[Outcome]>::to_vec).collect())
 }
 
-/// The published workload with shorter videos.
-pub(super) fn shape_of(kind: WorkloadKind) -> WorkloadShape {
+/// The published workload with shorter videos, and all its packets divided by `divisor`.
+pub(super) fn shape_of(kind: WorkloadKind, divisor: u64) -> WorkloadShape {
     let published = WorkloadShape::published(kind);
-    let part = VIDEO_SEGMENTS as f64 / published.segments as f64;
-    let shorter =
-        WorkloadShape { segments: VIDEO_SEGMENTS, segments_per_s: published.segments_per_s * part, ..published };
+    let segments = VIDEO_SEGMENTS / divisor;
+    let part = segments as f64 / published.segments as f64;
+    let shorter = WorkloadShape { segments, segments_per_s: published.segments_per_s * part, ..published };
     match kind {
-        WorkloadKind::Web | WorkloadKind::Lossy | WorkloadKind::Flash => published,
+        WorkloadKind::Web | WorkloadKind::Lossy | WorkloadKind::Flash => {
+            WorkloadShape { objects: published.objects / divisor, ..published }
+        }
         WorkloadKind::Video => shorter,
         // Objects are scaled as video segments are.
         WorkloadKind::Mixed => WorkloadShape { objects: (published.objects as f64 * part) as u64, ..shorter },
