@@ -128,7 +128,7 @@ def touched(tree):
 def generated(tree):
     """Generates the files that follow from the declarations. Returns those that have changed by it."""
     before = touched(tree)
-    cargo_test(tree, "namehop-daemon", "--lib", "the_files_are_those_of_the_declarations", NAMEHOP_WRITE_SETTINGS="1")
+    cargo_test(tree, "namehop-config", "--lib", "the_files_are_those_of_the_declarations", NAMEHOP_WRITE_SETTINGS="1")
     return touched(tree) - before
 
 
@@ -151,7 +151,7 @@ def test_a_cache_policy(tree):
     cargo_test(tree, "namehop-store")
     assert generated(tree) == {"router/config/src/default.toml", "docs/settings.md"}
     assert '"oldest"' in (tree / "router/config/src/default.toml").read_text()
-    cargo_test(tree, "namehop-daemon", "--lib", "config")
+    cargo_test(tree, "namehop-config")
 
 
 def test_a_setting(tree):
@@ -161,7 +161,7 @@ def test_a_setting(tree):
     assert len(touched(tree)) == promised("a setting")
     assert generated(tree) == {"router/config/src/default.toml", "docs/settings.md"}
     assert "# A number that nothing uses. From 1 to 9.\nspare_number = 7\n" in (tree / "router/config/src/default.toml").read_text()
-    cargo_test(tree, "namehop-daemon", "--lib", "config")
+    cargo_test(tree, "namehop-config")
 
 
 def test_a_port_driver():
