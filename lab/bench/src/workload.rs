@@ -42,7 +42,7 @@ pub struct WorkloadParameters {
 }
 
 impl Default for WorkloadParameters {
-    /// The workload of Takemasa et al. (2017), 6.2.
+    /// The numbers of Takemasa et al. (2017), 6.2, with all prefixes of the average length.
     fn default() -> Self {
         WorkloadParameters {
             prefixes: 13_548_815,

@@ -4,6 +4,7 @@ use namehop_bench::machine::Machine;
 use namehop_bench::measurements::EngineMeasurements;
 use namehop_bench::progress::{OnProgress, Progress};
 use namehop_bench::sweep::{Sweep, SweepFigures, SweepMeasurements};
+use namehop_bench::workload::WorkloadParameters;
 use namehop_orders::ScheduleKind;
 use namehop_simulate::policy::SimulatedPolicy;
 use namehop_simulate::run::{Outcome, Plan, Source, run};
@@ -185,12 +186,15 @@ impl<'a> Context<'a> {
     /// Adds the conditions and limits of engine measurements to a report.
     pub(crate) fn of_engine(&self, report: Report, many_workers: ManyWorkers) -> Report {
         let Settings { prefixes, engine_time, runs, .. } = self.settings;
+        let WorkloadParameters { prefix_components, prefix_spread, .. } = self.settings.workload();
         let conditions = [
             format!("{}, time-stamp counter of {} GHz", self.machine.processor, number(self.machine.cycles_hz / 1e9)),
             format!(
-                "{prefixes} prefixes of {} components, names of {} components that are never requested twice, {} bytes \
-                 of content; the published path (Content Store, PIT and FIB by name; FIFO) unless a row says otherwise",
-                published::PREFIX_COMPONENTS,
+                "{prefixes} prefixes of {} to {} components, {prefix_components} on average, so that a search reads 4 \
+                 buckets on average; names of {} components that are never requested twice, {} bytes of content; the \
+                 published path (Content Store, PIT and FIB by name; FIFO) unless a row says otherwise",
+                prefix_components - prefix_spread,
+                prefix_components + prefix_spread,
                 published::NAME_COMPONENTS,
                 published::PAYLOAD_BYTES
             ),
@@ -206,8 +210,9 @@ impl<'a> Context<'a> {
              written them, and go to memory. The published figures include receiving from and sending to network \
              cards."
                 .to_owned(),
-            "Every prefix has the average number of components, and the FIB looks up only lengths that it holds: one \
-             bucket per Interest, where the published prototype looks up about four."
+            "The publications state the average lengths of prefixes and names, and lookups slightly above 3.87 per \
+             Interest. They do not state how lengths are distributed: here all lengths of prefixes are equally \
+             frequent, and all names have the average length."
                 .to_owned(),
             format!(
                 "The numbers of pending Interests and cached packets are not published; here they are {} and {}.",

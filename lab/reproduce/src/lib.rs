@@ -51,6 +51,7 @@ use std::time::Duration;
 
 use namehop_bench::lpm::LpmError;
 use namehop_bench::memory::{MemoryError, MemoryOptions};
+use namehop_bench::schedule::EngineParameters;
 use namehop_bench::workload::{WorkloadError, WorkloadParameters};
 use namehop_orders::ScheduleKind;
 use namehop_simulate::run::SimulationError;
@@ -106,12 +107,13 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Prefixes and names of the engine's items.
     fn workload(&self) -> WorkloadParameters {
         WorkloadParameters {
             prefixes: self.prefixes,
             prefix_components: published::PREFIX_COMPONENTS as usize,
             components: published::NAME_COMPONENTS as usize,
-            ..WorkloadParameters::default()
+            ..EngineParameters::published().workload
         }
     }
 }

@@ -18,7 +18,7 @@ use super::turn::Turn;
 use crate::median::median;
 use crate::permutation::mix;
 use crate::schedule::{Compared, EngineParameters, FloodFigures, FloodParameters, PacketKind, Traffic};
-use crate::workload::{GENERIC_COMPONENT, HEADER_BYTES, MAX_COMPONENT_BYTES, Workload, next_word};
+use crate::workload::{GENERIC_COMPONENT, HEADER_BYTES, MAX_COMPONENT_BYTES, Workload, WorkloadParameters, next_word};
 
 /// Size of an Interest without its name, link headers included, in bytes.
 const REST_OF_PACKET_BYTES: usize = 128;
@@ -32,8 +32,11 @@ pub(super) struct Flood {
     /// FIB prefixes for its names.
     prefixes: Workload,
     component_bytes: usize,
-    /// Templates by number of components after the prefix.
-    templates: Vec<(usize, Template)>,
+    /// Components of the shortest prefix.
+    shortest: usize,
+    /// Templates by number of components of the prefix, from the shortest on. There is one for each number of
+    /// components after the prefix, which it holds, too.
+    templates: Vec<Vec<(usize, Template)>>,
     packets_of_burst: usize,
     sent: u64,
     forwarded: u64,
@@ -44,21 +47,24 @@ pub(super) struct Flood {
 impl Flood {
     pub(super) fn new(parameters: &EngineParameters, flood: &FloodParameters) -> Result<Self, EngineBenchError> {
         let prefixes = Workload::new(parameters.workload)?;
-        let deepest = flood.components.saturating_sub(parameters.workload.prefix_components);
-        let bytes = |components: usize| prefixes.prefix_bytes() + components * (HEADER_BYTES + flood.component_bytes);
+        let WorkloadParameters { prefix_components, prefix_spread, component_bytes, .. } = parameters.workload;
+        let (shortest, longest) = (prefix_components - prefix_spread, prefix_components + prefix_spread);
+        let bytes = |of_prefix: usize, further: usize| {
+            of_prefix * (HEADER_BYTES + component_bytes) + further * (HEADER_BYTES + flood.component_bytes)
+        };
         let packets_of_burst = (flood.share * parameters.burst as f64).round() as usize;
         let wrong = |what: String| Err(EngineBenchError::Flood(what));
-        if parameters.traffic != Traffic::Sorted || parameters.workload.prefix_spread > 0 {
-            return wrong("it needs sorted traffic and prefixes of equal length".to_owned());
+        if parameters.traffic != Traffic::Sorted {
+            return wrong("it needs sorted traffic".to_owned());
         }
-        if deepest == 0 || flood.component_bytes > MAX_COMPONENT_BYTES {
+        if flood.components <= longest || flood.component_bytes > MAX_COMPONENT_BYTES {
             return wrong(format!(
-                "its names need more than {} components of at most {MAX_COMPONENT_BYTES} bytes",
-                parameters.workload.prefix_components
+                "its names need more than {longest} components of at most {MAX_COMPONENT_BYTES} bytes"
             ));
         }
-        if bytes(deepest) + REST_OF_PACKET_BYTES > MAX_PACKET_SIZE {
-            return wrong(format!("names of {} bytes do not fit into packets", bytes(deepest)));
+        let largest = bytes(longest, flood.components - longest).max(bytes(shortest, flood.components - shortest));
+        if largest + REST_OF_PACKET_BYTES > MAX_PACKET_SIZE {
+            return wrong(format!("names of {largest} bytes do not fit into packets"));
         }
         if packets_of_burst == 0 || packets_of_burst >= parameters.burst {
             return wrong(format!(
@@ -66,14 +72,20 @@ impl Flood {
                 parameters.burst
             ));
         }
-        // The depth of a name matters only to Interests with CanBePrefix.
-        let least = if flood.can_be_prefix { 1 } else { deepest };
-        let template =
-            |components| (components, Template::interest(bytes(components), flood.can_be_prefix, LinkHeaders::Token));
+        let template = |of_prefix, further| {
+            (further, Template::interest(bytes(of_prefix, further), flood.can_be_prefix, LinkHeaders::Token))
+        };
+        let templates = |of_prefix: usize| {
+            let most = flood.components - of_prefix;
+            // The depth of a name matters only to Interests with CanBePrefix.
+            let least = if flood.can_be_prefix { 1 } else { most };
+            (least..=most).map(|further| template(of_prefix, further)).collect()
+        };
         Ok(Flood {
             prefixes,
             component_bytes: flood.component_bytes,
-            templates: (least..=deepest).map(template).collect(),
+            shortest,
+            templates: (shortest..=longest).map(templates).collect(),
             packets_of_burst,
             sent: 0,
             forwarded: 0,
@@ -95,8 +107,9 @@ impl Flood {
     fn frame(&mut self, pool: &BufferPool) -> Option<PacketBuffer> {
         self.sent += 1;
         let draw = mix(self.sent ^ u64::MAX);
-        let shape = (draw >> 32) as usize % self.templates.len();
-        let (components, template) = &mut self.templates[shape];
+        let templates = &mut self.templates[self.prefixes.prefix_components_of(draw) - self.shortest];
+        let shape = (draw >> 32) as usize % templates.len();
+        let (components, template) = &mut templates[shape];
         let (prefixes, component_bytes) = (&self.prefixes, self.component_bytes);
         let write = |out: &mut [u8]| {
             let mut at = prefixes.write_prefix(draw, out);

@@ -91,3 +91,52 @@ impl Prefixes {
         Ok(lookups as f64 / SAMPLE as f64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use namehop_engine::fib::FibReader;
+    use namehop_table::touched::touched_lines;
+
+    use super::*;
+
+    /// Published number of lookups of a longest prefix match in So et al. (2013), and the number to which the average
+    /// lengths of names and prefixes lead (Takemasa et al., 2017, 6.2).
+    const PUBLISHED_LOOKUPS: (f64, f64) = (3.87, 4.0);
+    /// Tolerance of an average over `SAMPLE` names: four standard deviations.
+    const TOLERANCE: f64 = 0.06;
+
+    /// Number of lines that a longest prefix match of a name touches, and components of the match.
+    fn touched(prefixes: &Prefixes, reader: &FibReader<StrategyInstance>, value: &[u8]) -> (usize, usize) {
+        let mut hashes = PrefixHashes::new();
+        let name = NameRef::from_value(value).expect("a valid name");
+        hash_prefixes(&prefixes.key, value, &mut hashes).expect("a name that is not too deep");
+        let (lines, matched) = touched_lines(|| reader.longest_prefix_match(&hashes, name).prefix_len());
+        (lines.len(), matched)
+    }
+
+    #[test]
+    fn a_search_of_the_published_fib_reads_as_many_buckets_as_published() {
+        let published = EngineParameters::published();
+        let workload = WorkloadParameters { prefixes: 100_000, ..published.workload };
+        let parameters = EngineParameters { workload, ..published };
+        let prefixes = Prefixes::new(HashKey::new(1, 2), &parameters, &|_| ()).expect("a FIB");
+        let (workload, reader) = (&prefixes.workload, prefixes.fib.reader());
+        let (mut name, mut prefix) = (vec![0; workload.name_bytes()], vec![0; workload.prefix_bytes()]);
+        let mut buckets = 0;
+        for number in 0..SAMPLE {
+            workload.write_name(number, &mut name);
+            let prefix_number = workload.prefix_of(number);
+            let bytes = workload.write_prefix(prefix_number, &mut prefix);
+            let (of_name, matched) = touched(&prefixes, &reader, &name);
+            assert_eq!(matched, workload.prefix_components_of(prefix_number), "name {number}");
+            // A search for the prefix itself reads one bucket and the same entry.
+            let (of_prefix, _) = touched(&prefixes, &reader, &prefix[..bytes]);
+            buckets += of_name - of_prefix + 1;
+        }
+        let counted = buckets as f64 / SAMPLE as f64;
+        let (least, most) = (PUBLISHED_LOOKUPS.0 - TOLERANCE, PUBLISHED_LOOKUPS.1 + TOLERANCE);
+        assert!((least..=most).contains(&counted), "{counted} buckets were read");
+        let computed = prefixes.lookups_per_match().expect("valid names");
+        assert!((computed - counted).abs() <= TOLERANCE, "{computed} lookups, but {counted} buckets were read");
+    }
+}

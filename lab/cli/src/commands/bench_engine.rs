@@ -207,7 +207,7 @@ impl EngineArgs {
             workload: WorkloadParameters {
                 prefixes: self.fib,
                 prefix_components: self.prefix_components,
-                prefix_spread: self.prefix_spread.unwrap_or(defaults.workload.prefix_spread),
+                prefix_spread: self.prefix_spread,
                 components: self.components,
                 component_bytes: self.component_bytes,
                 ..WorkloadParameters::default()

@@ -10,7 +10,7 @@ use crate::workload::WorkloadParameters;
 #[test]
 fn what_is_misplaced_is_handed_over_and_nothing_else_is() {
     let parameters = EngineParameters {
-        workload: WorkloadParameters { prefixes: 1_000, ..WorkloadParameters::default() },
+        workload: WorkloadParameters { prefixes: 1_000, ..EngineParameters::published().workload },
         in_flight: 2_000,
         cs_capacity: 2_000,
         time: Duration::from_millis(300),
