@@ -94,7 +94,7 @@ impl EngineParameters {
     /// are distributed.
     pub fn published() -> Self {
         EngineParameters {
-            schedules: ScheduleKind::TECHNIQUES.to_vec(),
+            schedules: ScheduleKind::compared(),
             workload: WorkloadParameters { prefix_spread: 2, ..WorkloadParameters::default() },
             names: 0,
             payload_bytes: 128,

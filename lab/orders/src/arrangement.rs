@@ -24,6 +24,8 @@ pub(crate) struct Burst<'a> {
 pub(crate) trait Speculation {
     /// The FIB entries to prefetch; `None` if nothing but buckets is prefetched.
     const TAGS: Option<FibTags>;
+    /// Whether what the entries point to is prefetched, too.
+    const CONTENTS: bool;
 }
 
 /// Prefetches nothing but buckets.
@@ -31,20 +33,23 @@ pub(crate) enum BucketsOnly {}
 
 impl Speculation for BucketsOnly {
     const TAGS: Option<FibTags> = None;
+    const CONTENTS: bool = false;
 }
 
-/// Prefetches the FIB entries of all matching tags.
-pub(crate) enum AllTags {}
+/// Prefetches the FIB entries of all matching tags, and what all entries point to if `CONTENTS` is set.
+pub(crate) enum AllTags<const CONTENTS: bool> {}
 
-impl Speculation for AllTags {
+impl<const CONTENTS: bool> Speculation for AllTags<CONTENTS> {
     const TAGS: Option<FibTags> = Some(FibTags::All);
+    const CONTENTS: bool = CONTENTS;
 }
 
-/// Prefetches the FIB entry of the first matching tag.
-pub(crate) enum FirstTag {}
+/// Prefetches the FIB entry of the first matching tag, and what all entries point to if `CONTENTS` is set.
+pub(crate) enum FirstTag<const CONTENTS: bool> {}
 
-impl Speculation for FirstTag {
+impl<const CONTENTS: bool> Speculation for FirstTag<CONTENTS> {
     const TAGS: Option<FibTags> = Some(FibTags::First);
+    const CONTENTS: bool = CONTENTS;
 }
 
 /// `Naive`: no step of the prefetch plane.
@@ -80,7 +85,7 @@ fn look_ahead<P: Path, F: Speculation>(engine: &Engine, packet: &Incoming, state
 
 /// One packet ahead: `PreHash`, and `Speculative`, which also prefetches entries. "After fetching hash buckets" of a
 /// packet its entries are prefetched, and the hash computation of the next one hides the wait (ICN 2017, section 4.2).
-/// What the entries point to is prefetched after that, so that nothing is read right after its prefetch.
+/// With `CONTENTS`, what the entries point to is prefetched after that computation.
 #[inline(never)]
 pub(crate) fn one_ahead<P: Path, F: Speculation>(path: &mut P, engine: &mut Engine, burst: Burst<'_>) {
     let Burst { now, mut packets, state, out } = burst;
@@ -101,7 +106,7 @@ pub(crate) fn one_ahead<P: Path, F: Speculation>(path: &mut P, engine: &mut Engi
                 state.prefetch_replaced(engine, at, &mut forecast);
             }
         }
-        if F::TAGS.is_some() {
+        if F::CONTENTS {
             state.prefetch_contents(engine, at);
         }
         path.handle(engine, now, packet, state.prepared(position, current), out);
@@ -110,7 +115,9 @@ pub(crate) fn one_ahead<P: Path, F: Speculation>(path: &mut P, engine: &mut Engi
     }
 }
 
-/// Two packets at a time: `SpeculativePairs`. Hashing the second name hides the wait for the buckets of the first.
+/// Two packets at a time: `SpeculativePairs`. Hashing the second name hides the wait for the buckets of the first. With
+/// `CONTENTS`, what the entries of a packet point to is prefetched before it is handled, which waits for the entries of
+/// the first one.
 #[inline(never)]
 pub(crate) fn pairs<P: Path, F: Speculation>(path: &mut P, engine: &mut Engine, burst: Burst<'_>) {
     let Burst { now, mut packets, state, out } = burst;
@@ -129,7 +136,9 @@ pub(crate) fn pairs<P: Path, F: Speculation>(path: &mut P, engine: &mut Engine, 
             state.prefetch_entries(engine, Group::one(position + place, place), tags, &mut forecast);
         }
         for (place, packet) in packets.by_ref().take(pair).enumerate() {
-            state.prefetch_contents(engine, Group::one(position, place));
+            if F::CONTENTS {
+                state.prefetch_contents(engine, Group::one(position, place));
+            }
             path.handle(engine, now, packet, state.prepared(position, place), out);
             position += 1;
         }

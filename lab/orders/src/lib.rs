@@ -12,6 +12,10 @@
 //! | entries of all matching tags (ICN 2017, section 4.2) | `Speculative` | `SpeculativePairs` |
 //! | of the first matching tag (Takemasa, 2019, section 4.3.2) | `SpeculativeFirst` | `SpeculativeFirstPairs` |
 //!
+//! Their descriptions have two steps, buckets and entries. The evaluation says that the bucket of replaced Data is
+//! prefetched, too (ICN 2017, section 6.5.1). Its address is in the entry, so this needs a third step, which reads
+//! entries right after their prefetch. Each variant has a form with that step: `SpeculativeContents` and so on.
+//!
 //! Each order can also run on the stripped path, which the publications measured instead of a whole router, and that
 //! path can be timed block by block.
 //!

@@ -4,11 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 macro_rules! schedules {
-    ($($(#[doc = $doc:literal])+ $schedule:ident $name:literal;)*) => {
+    ($($schedule:ident $name:literal $about:literal;)*) => {
         /// An order of the engine's steps over a burst.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum ScheduleKind {
-            $($(#[doc = $doc])+ $schedule,)*
+            $(#[doc = $about] $schedule,)*
         }
 
         impl ScheduleKind {
@@ -21,50 +21,60 @@ macro_rules! schedules {
                     $(ScheduleKind::$schedule => $name,)*
                 }
             }
+
+            /// Returns what it does, in one line, and where it is published.
+            pub const fn about(self) -> &'static str {
+                match self {
+                    $(ScheduleKind::$schedule => $about,)*
+                }
+            }
         }
     };
 }
 
 schedules! {
-    /// No prefetching: every packet waits for its own memory.
-    Naive "naive";
-    /// Prefetches a packet's own hash buckets together, as soon as its name is hashed (So et al., ANCS 2013).
-    BucketPrefetch "bucket-prefetch";
-    /// Pre-Hash Computation: the next packet's name is hashed, and its buckets are prefetched, before the current
-    /// packet is handled (ICN 2017, section 4.2).
-    PreHash "pre-hash";
-    /// Speculative Hash Table Lookup: like `PreHash`. In addition, all FIB entries with matching tags are prefetched,
-    /// needed or not, before the next packet's name is hashed (ICN 2017, section 4.2); so are the entry that will be
-    /// evicted for the packet, and then its bucket (section 6.5.1).
-    Speculative "speculative";
-    /// `Speculative` with a short circuit: the search for FIB entries ends at the first matching tag (thesis of 2019,
-    /// section 4.3.2).
-    SpeculativeFirst "speculative-first";
-    /// `Speculative` over two packets at a time: both names are hashed, then both packets' entries are prefetched, then
-    /// both packets are handled. It is another reading of "two consecutive packets" (ICN 2017, section 4.2).
-    SpeculativePairs "speculative-pairs";
-    /// `SpeculativePairs` with the short circuit of `SpeculativeFirst`.
-    SpeculativeFirstPairs "speculative-first-pairs";
-    /// `Burst` with names hashed one after another, to measure the contribution of SIMD lanes.
-    BurstScalar "burst-scalar";
-    /// The router's schedule: groups of packets, each group one stage behind the previous one.
-    Burst "burst";
+    Naive "naive"
+        "Prefetches nothing (ICN 2017, 6.5)";
+    BucketPrefetch "bucket-prefetch"
+        "Prefetches a packet's own buckets as soon as its name is hashed (So et al., ANCS 2013; ICN 2017, 6.5)";
+    PreHash "pre-hash"
+        "Hashes the next packet's name and prefetches its buckets before a packet is handled (ICN 2017, 4.2)";
+    Speculative "speculative"
+        "As pre-hash, and prefetches all entries with matching tags before the next name is hashed (ICN 2017, 4.2)";
+    SpeculativeFirst "speculative-first"
+        "As speculative, but of FIB entries only the longest with a matching tag (thesis of 2019, 4.3.2)";
+    SpeculativePairs "speculative-pairs"
+        "Hashes two names, prefetches the entries of both packets, then handles both (ICN 2017, 4.2, another reading)";
+    SpeculativeFirstPairs "speculative-first-pairs"
+        "As speculative-pairs, but of FIB entries only the longest with a matching tag (thesis of 2019, 4.3.2)";
+    SpeculativeContents "speculative-contents"
+        "As speculative, and prefetches what entries point to before a packet is handled (ICN 2017, 6.5.1)";
+    SpeculativeFirstContents "speculative-first-contents"
+        "As speculative-first, and prefetches what entries point to before a packet is handled (ICN 2017, 6.5.1)";
+    SpeculativePairsContents "speculative-pairs-contents"
+        "As speculative-pairs, and prefetches what entries point to before a packet is handled (ICN 2017, 6.5.1)";
+    SpeculativeFirstPairsContents "speculative-first-pairs-contents"
+        "As speculative-first-pairs, and prefetches what entries point to before a packet is handled (ICN 2017, 6.5.1)";
+    BurstScalar "burst-scalar"
+        "As burst, with names hashed one by one, to measure the contribution of SIMD lanes";
+    Burst "burst"
+        "Passes groups of packets through stages, each group one stage behind the group before it: the router's own";
 }
 
 impl ScheduleKind {
-    /// One of each technique; for `Speculative`, both readings of its publication that differ in cost.
-    pub const TECHNIQUES: [ScheduleKind; 6] = [
-        ScheduleKind::Naive,
-        ScheduleKind::BucketPrefetch,
-        ScheduleKind::PreHash,
-        ScheduleKind::Speculative,
-        ScheduleKind::SpeculativePairs,
-        ScheduleKind::Burst,
-    ];
+    /// The orders to compare: all published ones, so that the best of them is among them, and the router's own.
+    pub fn compared() -> Vec<ScheduleKind> {
+        Self::ALL.iter().copied().filter(|kind| kind.is_published() || *kind == ScheduleKind::Burst).collect()
+    }
 
     /// Returns whether the schedule was published by others.
     pub const fn is_published(self) -> bool {
         !matches!(self, ScheduleKind::Burst | ScheduleKind::BurstScalar)
+    }
+
+    /// Returns whether it is a variant of Speculative Hash Table Lookup (ICN 2017, 4.2).
+    pub const fn is_speculative(self) -> bool {
+        self.is_published() && self.fetches_entries()
     }
 
     /// Returns whether it prefetches more than buckets.
@@ -94,5 +104,27 @@ impl FromStr for ScheduleKind {
     fn from_str(text: &str) -> Result<Self, UnknownSchedule> {
         let found = ScheduleKind::ALL.iter().copied().find(|kind| text.eq_ignore_ascii_case(kind.name()));
         found.ok_or_else(|| UnknownSchedule(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_has_a_row_for_each_order() {
+        let page = include_str!("../../../docs/benchmarks.md");
+        for kind in ScheduleKind::ALL {
+            let row = format!("| `{kind}` | {} |", kind.about());
+            assert!(page.contains(&row), "docs/benchmarks.md lacks: {row}");
+        }
+    }
+
+    #[test]
+    fn all_published_orders_are_compared_with_the_routers() {
+        let compared = ScheduleKind::compared();
+        assert_eq!(compared.last(), Some(&ScheduleKind::Burst));
+        assert!(ScheduleKind::ALL.iter().all(|kind| !kind.is_published() || compared.contains(kind)));
+        assert!(!compared.contains(&ScheduleKind::BurstScalar));
     }
 }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use namehop_orders::{ScheduleKind, UnknownSchedule};
+use namehop_orders::ScheduleKind;
 use namehop_traffic::workload::WorkloadKind;
 use namehop_wire::MAX_NAME_COMPONENTS;
 
@@ -46,9 +47,8 @@ pub struct EngineArgs {
     /// Load to measure [default: realistic; published with --flood and --workload]
     #[arg(long, value_enum, value_name = "LOAD")]
     pub(super) load: Option<LoadKind>,
-    /// Schedules to measure, or 'all' with all variants [default: naive, bucket-prefetch,
-    /// pre-hash, speculative, speculative-pairs, burst]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_schedule)]
+    /// Schedules to measure [default: all published ones and burst]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = schedule_names(), ignore_case = true)]
     pub(super) schedule: Vec<Chosen>,
     /// Prefixes in the FIB
     #[arg(long, value_name = "N", default_value_t = 13_548_815, value_parser = clap::value_parser!(u64).range(1..))]
@@ -186,6 +186,10 @@ pub(super) enum Chosen {
     One(ScheduleKind),
 }
 
-fn parse_schedule(text: &str) -> Result<Chosen, UnknownSchedule> {
-    if text.eq_ignore_ascii_case("all") { Ok(Chosen::All) } else { text.parse().map(Chosen::One) }
+/// Parses the name of a schedule, or `all`. Help texts and error messages list the names.
+fn schedule_names() -> impl TypedValueParser<Value = Chosen> {
+    let names = ScheduleKind::ALL.iter().map(|schedule| PossibleValue::new(schedule.name()).help(schedule.about()));
+    let all = PossibleValue::new("all").help("All of them");
+    PossibleValuesParser::new(names.chain([all]))
+        .try_map(|name| if name.eq_ignore_ascii_case("all") { Ok(Chosen::All) } else { name.parse().map(Chosen::One) })
 }
