@@ -107,9 +107,9 @@ impl<A: AdmissionPolicy> Contest<A> {
     }
 
     /// Returns true if this name has a higher value than the victim, or the same and the policy
-    /// [admits it](AdmissionPolicy::ADMITS_EQUALS). The victim's value is determined once, and again
-    /// only after it led to [`AdmissionPolicy::PATIENCE`] rejections. Then the victim gets another round, so that a
-    /// single packet with a higher value than all arrivals does not keep them all out.
+    /// [admits it](AdmissionPolicy::ADMITS_EQUALS). The victim's value is determined once, and again only after it led
+    /// to [`AdmissionPolicy::PATIENCE`] rejections. Then the victim gets another round, so that a single packet with a
+    /// higher value than all arrivals does not keep them all out.
     #[inline]
     pub(crate) fn exceeds_victim(&mut self, name_hash: u64, eviction: &mut impl EvictionPolicy) -> bool {
         let bar = match self.bar {

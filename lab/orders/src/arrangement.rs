@@ -115,30 +115,24 @@ pub(crate) fn one_ahead<P: Path, F: Speculation>(path: &mut P, engine: &mut Engi
     }
 }
 
-/// Two packets at a time: `SpeculativePairs`. Hashing the second name hides the wait for the buckets of the first. With
-/// `CONTENTS`, what the entries of a packet point to is prefetched before it is handled, which waits for the entries of
-/// the first one.
+/// Two packets at a time: `SpeculativePairs`. Hashing the second name hides the wait for the buckets of the first.
 #[inline(never)]
-pub(crate) fn pairs<P: Path, F: Speculation>(path: &mut P, engine: &mut Engine, burst: Burst<'_>) {
+pub(crate) fn pairs<P: Path>(path: &mut P, engine: &mut Engine, burst: Burst<'_>) {
     let Burst { now, mut packets, state, out } = burst;
-    let tags = const { F::TAGS.expect("pairs of packets prefetch FIB entries") };
     let mut position = 0;
     while !packets.as_slice().is_empty() {
         let pair = packets.as_slice().len().min(2);
         let mut forecast = engine.forecast();
         for (place, packet) in packets.as_slice()[..pair].iter().enumerate() {
             let at = Group::one(position + place, place);
-            look_ahead::<P, F>(engine, packet, state, at);
+            look_ahead::<P, AllTags<false>>(engine, packet, state, at);
             state.prefetch_replaced(engine, at, &mut forecast);
         }
         let mut forecast = engine.forecast();
         for place in 0..pair {
-            state.prefetch_entries(engine, Group::one(position + place, place), tags, &mut forecast);
+            state.prefetch_entries(engine, Group::one(position + place, place), FibTags::All, &mut forecast);
         }
         for (place, packet) in packets.by_ref().take(pair).enumerate() {
-            if F::CONTENTS {
-                state.prefetch_contents(engine, Group::one(position, place));
-            }
             path.handle(engine, now, packet, state.prepared(position, place), out);
             position += 1;
         }

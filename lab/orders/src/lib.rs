@@ -5,16 +5,17 @@
 //! all orders send the same bytes for the same input, and differ only in time.
 //!
 //! The published orders are `Naive`, `BucketPrefetch`, `PreHash` and `Speculative` (Takemasa, Koizumi and Hasegawa, ICN
-//! 2017, sections 4 and 6.5). The publications leave two details of the last one open, so it has four variants:
+//! 2017, sections 4 and 6.5). The publications leave details of the last one open, so it has five variants:
 //!
-//! | | entries after the previous packet is handled | entries of two packets, then both are handled |
+//! | | two steps: buckets, entries | a third step: what entries point to |
 //! |---|---|---|
-//! | entries of all matching tags (ICN 2017, section 4.2) | `Speculative` | `SpeculativePairs` |
-//! | of the first matching tag (Takemasa, 2019, section 4.3.2) | `SpeculativeFirst` | `SpeculativeFirstPairs` |
+//! | entries of all matching tags (ICN 2017, section 4.2) | `Speculative` | `SpeculativeContents` |
+//! | of the first matching tag (Takemasa, 2019, section 4.3.2) | `SpeculativeFirst` | `SpeculativeFirstContents` |
+//! | entries of two packets, then both are handled | `SpeculativePairs` | |
 //!
-//! Their descriptions have two steps, buckets and entries. The evaluation says that the bucket of replaced Data is
-//! prefetched, too (ICN 2017, section 6.5.1). Its address is in the entry, so this needs a third step, which reads
-//! entries right after their prefetch. Each variant has a form with that step: `SpeculativeContents` and so on.
+//! The descriptions have two steps. The evaluation says that the bucket of replaced Data is prefetched, too (ICN 2017,
+//! section 6.5.1). Its address is in the entry, so this needs a third step, which reads entries right after their
+//! prefetch. Pairs with the third step, or with the first tag only, gained nothing in any load (docs/benchmarks.md).
 //!
 //! Each order can also run on the stripped path, which the publications measured instead of a whole router, and that
 //! path can be timed block by block.

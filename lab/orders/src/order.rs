@@ -117,12 +117,9 @@ fn process<P: Path>(kind: ScheduleKind, path: &mut P, engine: &mut Engine, work:
             ScheduleKind::PreHash => one_ahead::<P, BucketsOnly>(path, engine, part),
             ScheduleKind::Speculative => one_ahead::<P, AllTags<false>>(path, engine, part),
             ScheduleKind::SpeculativeFirst => one_ahead::<P, FirstTag<false>>(path, engine, part),
-            ScheduleKind::SpeculativePairs => pairs::<P, AllTags<false>>(path, engine, part),
-            ScheduleKind::SpeculativeFirstPairs => pairs::<P, FirstTag<false>>(path, engine, part),
+            ScheduleKind::SpeculativePairs => pairs(path, engine, part),
             ScheduleKind::SpeculativeContents => one_ahead::<P, AllTags<true>>(path, engine, part),
             ScheduleKind::SpeculativeFirstContents => one_ahead::<P, FirstTag<true>>(path, engine, part),
-            ScheduleKind::SpeculativePairsContents => pairs::<P, AllTags<true>>(path, engine, part),
-            ScheduleKind::SpeculativeFirstPairsContents => pairs::<P, FirstTag<true>>(path, engine, part),
             ScheduleKind::BurstScalar => staged(path, engine, part, Lanes::SCALAR),
             ScheduleKind::Burst => staged(path, engine, part, lanes),
         }

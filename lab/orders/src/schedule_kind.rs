@@ -45,16 +45,10 @@ schedules! {
         "As speculative, but of FIB entries only the longest with a matching tag (thesis of 2019, 4.3.2)";
     SpeculativePairs "speculative-pairs"
         "Hashes two names, prefetches the entries of both packets, then handles both (ICN 2017, 4.2, another reading)";
-    SpeculativeFirstPairs "speculative-first-pairs"
-        "As speculative-pairs, but of FIB entries only the longest with a matching tag (thesis of 2019, 4.3.2)";
     SpeculativeContents "speculative-contents"
         "As speculative, and prefetches what entries point to before a packet is handled (ICN 2017, 6.5.1)";
     SpeculativeFirstContents "speculative-first-contents"
         "As speculative-first, and prefetches what entries point to before a packet is handled (ICN 2017, 6.5.1)";
-    SpeculativePairsContents "speculative-pairs-contents"
-        "As speculative-pairs, and prefetches what entries point to before a packet is handled (ICN 2017, 6.5.1)";
-    SpeculativeFirstPairsContents "speculative-first-pairs-contents"
-        "As speculative-first-pairs, and prefetches what entries point to before a packet is handled (ICN 2017, 6.5.1)";
     BurstScalar "burst-scalar"
         "As burst, with names hashed one by one, to measure the contribution of SIMD lanes";
     Burst "burst"

@@ -109,9 +109,9 @@ fn schedule_chart(name: &str, title: &str, rows: &[Row]) -> Chart {
 
 const ONE_THREAD: &str = "The published bars carry no numbers: they are computed from table 3.1 and the reductions in \
     the text. The measurements use the same schedules in another program on another processor. Speculative is measured \
-    in all interpretations of its description: one packet ahead or two packets at a time, FIB entries of all matching \
-    tags or of the first one, with or without a third step that prefetches what entries point to. Burst has no \
-    published counterpart.";
+    in several interpretations of its description: one packet ahead, with FIB entries of all matching tags or of the \
+    first one, with or without a third step that prefetches what entries point to; and two packets at a time. Burst \
+    has no published counterpart.";
 const MANY_THREADS: &str = "The published figure has 20 threads; the text gives Naive's I-miss, and that Speculative \
     has the cycles of one thread. The measurement uses one thread per core of this host.";
 /// Difference of the thesis's baseline from its table.

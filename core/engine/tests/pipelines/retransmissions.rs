@@ -7,12 +7,12 @@ use namehop_store::PolicyChoice;
 use crate::packets::InterestMaker;
 use crate::router::*;
 
-const CAPACITY: usize = 1_000;
-/// Packets in the window: 3 % of the capacity.
+const CAPACITY: usize = 300;
+/// Packets in the window: 10 % of the capacity.
 const WINDOW: u32 = 30;
 
 fn windowed() -> PolicyChoice {
-    "w-tinylfu-clock".parse().expect("a policy")
+    "w-tinylfu-clock:window=0.1".parse().expect("a policy")
 }
 
 /// A router with a full cache of Data that was requested several times.
