@@ -1,4 +1,4 @@
-//! A window in front of a store: new Data stays there for a while, whatever it is worth.
+//! A window in front of a store. All new Data stays there until enough other Data has followed it.
 
 use namehop_table::TableError;
 

@@ -128,7 +128,7 @@ impl WorkloadShape {
         }
     }
 
-    /// Number of different packets. Those of flash crowds do not count: there are always new ones.
+    /// Number of different packets, without the objects of flash crowds.
     pub fn packets(&self) -> u64 {
         let videos = self.videos.saturating_mul(self.segments);
         match self.kind {

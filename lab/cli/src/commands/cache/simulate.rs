@@ -62,9 +62,8 @@ enum FormatArg {
 /// Simulate caches of several policies and sizes with the requests of a workload or a file
 ///
 /// The policies are the router's own, and 'perfect-lfu', which counts all names ever requested. All of them see the
-/// same requests in one pass, on all cores. Prints the share of
-/// requests that each cache answers, the share of missed packets that it admits, and the time per request. A policy can
-/// have settings, as in filter:threshold=3.
+/// same requests in one pass, on all cores. Prints the share of requests that each cache answers, the share of missed
+/// packets that it admits, and the time per request. A policy can have settings, as in filter:threshold=3.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop cache simulate --workload web --capacity 100000
